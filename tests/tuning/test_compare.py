@@ -43,7 +43,7 @@ def problem_of(X, Y, *, weight=None, alpha=None, penalty="rkhs", intercept=True,
         intercept=intercept,
         budget=Budget(2.0**30),
         fold=fold,
-        classes=False,
+        has_classes=False,
     )
 
 
@@ -99,11 +99,11 @@ def test_where_all_points_are_centers_the_best_kernel_is_that_of_exact_leave_one
     found = of(problem, once=True)
     path = found.paths[0]
     assert path.n_centers == path.n_points == 120
-    w, judge = problem.observations.point_weight, problem.judge
+    w, criterion = problem.observations.point_weight, problem.criterion
     for kernel, alphas, scores in zip(path.kernels, path.alphas, path.scores):
         K = kernel.block(problem.X, problem.X)
         spectrum = decompose(K, w, penalty=problem.penalty, intercept=problem.intercept)
-        exact = judge(loo_outputs(spectrum, problem.observations, alphas, problem.fold))
+        exact = criterion(loo_outputs(spectrum, problem.observations, alphas, problem.fold))
         # Directions below 1e-10 of K are not used: widths whose best fits need them are not the best.
         certain = alphas > 1e-7 * spectrum.trace
         np.testing.assert_allclose(scores[certain], exact[certain], rtol=1e-3)

@@ -24,7 +24,7 @@ def curve():
 
 
 def data_of(X, y):
-    return TrainingData(MemoryRows(X, y), RowSchema(X.shape[1]), lambda y, *_: RealTargets(()), classes=False)
+    return TrainingData(MemoryRows(X, y), RowSchema(X.shape[1]), lambda y, *_: RealTargets(()), has_classes=False)
 
 
 def test_a_fit_needs_no_estimator(curve):

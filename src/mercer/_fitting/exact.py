@@ -95,18 +95,18 @@ class ExactFit:
         training, part, used = training_of(spec.kernel, spec.weights, targets, block, folds)
         unused = training.weight == 0
         points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
-        criterion = targets.criterion(training)
+        criterion_for = targets.criterion(training)
         problem = ExactProblem(
             X=points,
             observations=observations,
-            criterion=lambda rows: criterion(used[rows]),
+            criterion_for=lambda rows: criterion_for(used[rows]),
             alpha=spec.alpha,
             penalty=spec.norm,
             intercept=spec.intercept,
             budget=spec.budget,
             fold=part.fold,
             apart=() if folds is None else tuple(np.unique(folds.fold[unused]).tolist()),
-            classes=targets.has_classes,
+            has_classes=targets.has_classes,
             verbose=spec.verbose,
         )
         q, rows = training.Y.shape[1], MemoryRows(block.X)
@@ -139,7 +139,7 @@ class ExactFit:
             Evidence(part.X, part.Y, part.weight, part.fold),
             rng,
             problem.budget,
-            classes=problem.classes,
+            has_classes=problem.has_classes,
             most=len(part.Y),
             verbose=problem.verbose,
         )
@@ -277,14 +277,14 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
     single = in_single(problem.X)
     if single:
         problem = replace(problem, X=problem.X.astype(np.float64))
-    fits, judge = _root_fit(kernel, problem), problem.judge
+    fits, criterion = _root_fit(kernel, problem), problem.criterion
     alphas = (
         np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
     )
-    losses = np.full((len(alphas), len(judge.share)), np.inf)
+    losses = np.full((len(alphas), len(criterion.share)), np.inf)
     with suppress(NumericalError):
-        losses = judge.losses(fits.loo_outputs(alphas))
-    return Trial.of(kernel, alphas, losses, judge.share), {} if single else fits.found
+        losses = criterion.losses(fits.loo_outputs(alphas))
+    return Trial.of(kernel, alphas, losses, criterion.share), {} if single else fits.found
 
 
 def _root_fit(kernel: Kernel, problem: ExactProblem, found: Found | None = None) -> RootFit:
@@ -310,7 +310,7 @@ def _by_roots(compared: KernelComparison, problem: ExactProblem, found: Found) -
             compared.kernel,
             replace(fits, advance=advance),
             max(start, matrix.least_alpha),
-            problem.judge,
+            problem.criterion,
             given=problem.alpha is not None,
             bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), most),
             n_points=n_rows(problem.X),
@@ -345,7 +345,7 @@ def _by_spectrum(compared: KernelComparison, problem: ExactProblem) -> ChosenSol
                 compared.kernel,
                 fits,
                 alphas_to_try(problem.alpha, spectrum.trace),
-                problem.judge,
+                problem.criterion,
                 at_once=at_once,
                 n_points=n_rows(problem.X),
                 recompute_loo=True,

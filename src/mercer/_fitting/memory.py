@@ -20,7 +20,7 @@ from mercer._gram.blocks import BLOCK_SIZE, MATRICES_HELD
 from mercer._gram.budget import GIB, readable_size
 from mercer._gram.moments import PRODUCT_ROWS
 from mercer._linalg.threads import ITEMS_AHEAD
-from mercer._scores.criteria import judging_bytes
+from mercer._scores.criteria import evaluation_bytes
 from mercer._solvers.moments.leave_one_out import ROWS_IN_MEMORY as LOO_BLOCK_ROWS
 from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers._base import Extent
@@ -98,7 +98,7 @@ class MemoryInputs:
     """The properties of a fit with centers that determine its memory.
 
     ``row`` and ``item`` are the bytes of a row and of a number in it; of ``n`` rows (None: not known) ``sample``
-    are in memory, and leave-one-out uses ``held_out`` of them. There are q targets, with or without ``classes``,
+    are in memory, and leave-one-out uses ``held_out`` of them. There are q targets, with or without classes,
     ``n_centers`` (None: chosen by the selector), ``kernels`` and ``alphas`` to compare, at most ``threads``.
     ``copied``: blocks of rows are not views; ``blocks`` of kernel values are in memory while one is computed.
     However few rows are requested, at least ``floor`` are kept, and ``least`` for the labels. ``usual`` is the
@@ -115,7 +115,7 @@ class MemoryInputs:
     threads: int
     n: int | None = None
     item: int = 8
-    classes: bool = True
+    has_classes: bool = True
     kernels: int = 1
     alphas: int = len(ALPHAS)
     copied: bool = False
@@ -274,7 +274,7 @@ def _stages(inputs: MemoryInputs, plan: MemoryPlan) -> Iterator[MemoryStage]:
     yield MemoryStage(words, _loo_bytes(inputs, held_out, m, plan.alphas, plan.sample_threads))
     outputs = _cell_bytes(inputs) * min(plan.cells, held_out * m)
     yield MemoryStage(f"outputs of {held_out} rows", _solved_bytes(inputs, m) + outputs)
-    if inputs.classes:
+    if inputs.has_classes:
         yield MemoryStage(
             f"the calibration on {held_out} rows and {q} targets", inputs.held + _calibration_bytes(inputs)
         )
@@ -282,7 +282,7 @@ def _stages(inputs: MemoryInputs, plan: MemoryPlan) -> Iterator[MemoryStage]:
 
 @dataclass(frozen=True)
 class ExactShape:
-    """A fit to n rows with q targets, with or without ``classes``; its centers are u rows of ``row`` bytes.
+    """A fit to n rows with q targets, with or without classes; its centers are u rows of ``row`` bytes.
 
     ``held`` matrices (u, u) are in memory at its peak; ``folds``: several rows are held out together.
     """
@@ -292,7 +292,7 @@ class ExactShape:
     q: int
     row: float
     alphas: int = len(ALPHAS)
-    classes: bool = True
+    has_classes: bool = True
     held: int = MATRICES_HELD
     folds: bool = False
 
@@ -305,8 +305,8 @@ class ExactShape:
         n, u, q = self.n, self.u, self.q
         rows = n * (8.0 * q + 8.0 * ROW_NUMBERS) + 2.0 * u * self.row
         leaving = 24.0 * u * u + 8.0 * alphas * n * (q + 8.0)
-        judging = judging_bytes(judged_at_once(alphas, n, q), n, q, classes=self.classes)
-        return rows + max(gram_bytes(u, self.held), leaving + judging)
+        evaluation = evaluation_bytes(evaluated_at_once(alphas, n, q), n, q, has_classes=self.has_classes)
+        return rows + max(gram_bytes(u, self.held), leaving + evaluation)
 
 
 def exact_threads(extent: ExactShape, available: float, threads: int) -> int:
@@ -318,7 +318,7 @@ def exact_threads(extent: ExactShape, available: float, threads: int) -> int:
 
 def alphas_at_once(extent: ExactShape, available: float) -> int:
     """How many alphas are evaluated at once besides one decomposition."""
-    return _first(_down(judged_at_once(extent.alphas, extent.n, extent.q)), extent.n_bytes, available)
+    return _first(_down(evaluated_at_once(extent.alphas, extent.n, extent.q)), extent.n_bytes, available)
 
 
 def root_workers(extent: ExactShape, available: float, workers: int) -> int:
@@ -390,7 +390,7 @@ def search_batches(extent: ExactShape, m: int, available: float) -> tuple[int, i
     """How many kernels are compared in parallel with m centers on all points, and of how many alphas at once."""
     stage = SearchStage(extent.u, m)
     workers = _first(_down(MOST_AT_ONCE), lambda k: search_bytes(extent, stage, k), available)
-    most = judged_at_once(extent.alphas, extent.n, extent.q)
+    most = evaluated_at_once(extent.alphas, extent.n, extent.q)
     return workers, _first(_down(most), lambda a: search_bytes(extent, stage, workers, a), available)
 
 
@@ -398,7 +398,8 @@ def search_bytes(extent: ExactShape, stage: SearchStage, workers: int, alphas: i
     """Kernels compared with m centers on u points: distances; for each kernel its values, coordinates, basis."""
     u, m, q = stage.n_rows, stage.n_centers, extent.q
     n = extent.n * u / max(extent.u, 1)
-    outputs = 8.0 * alphas * n * (3.0 * q + 2.0) + judging_bytes(alphas, int(n), q, classes=extent.classes)
+    outputs = 8.0 * alphas * n * (3.0 * q + 2.0)
+    outputs += evaluation_bytes(alphas, int(n), q, has_classes=extent.has_classes)
     each = 8.0 * (5.0 * u * m + 9.0 * m * m) + outputs
     return u * extent.row + 8.0 * u * m + workers * each
 
@@ -540,13 +541,13 @@ def _loo_bytes(inputs: MemoryInputs, n: int, m: int, alphas: int, threads: int) 
         * min(n, LOO_BLOCK_ROWS)
         * (2.0 * m * inputs.value + 3.0 * inputs.item * alphas * inputs.q + 3.0 * inputs.row)
     )
-    step = judged_at_once(alphas, n, inputs.q)
-    judging = 8.0 * step * n * inputs.q + judging_bytes(step, n, inputs.q, classes=inputs.classes)
+    step = evaluated_at_once(alphas, n, inputs.q)
+    evaluation = 8.0 * step * n * inputs.q + evaluation_bytes(step, n, inputs.q, has_classes=inputs.has_classes)
     slopes = 16.0 * m * alphas * inputs.q
-    return _solved_bytes(inputs, m) + 8.0 * n * inputs.q + slopes + outputs + max(work, outputs, judging)
+    return _solved_bytes(inputs, m) + 8.0 * n * inputs.q + slopes + outputs + max(work, outputs, evaluation)
 
 
-def judged_at_once(alphas: int, n: int, q: int) -> int:
+def evaluated_at_once(alphas: int, n: int, q: int) -> int:
     """Number of alphas evaluated at once, of those with outputs in memory."""
     return min(alphas, max(1, JUDGED_OUTPUTS // max(n * q, 1)))
 
@@ -589,7 +590,7 @@ def _selection(inputs: MemoryInputs, available: float) -> tuple[int, CenterSelec
 
 
 def _of_sample(inputs: MemoryInputs) -> ExactShape:
-    return ExactShape(inputs.sample, inputs.sample, inputs.q, inputs.row, inputs.alphas, inputs.classes)
+    return ExactShape(inputs.sample, inputs.sample, inputs.q, inputs.row, inputs.alphas, inputs.has_classes)
 
 
 def _words(plan: MemoryPlan, inputs: MemoryInputs) -> str:

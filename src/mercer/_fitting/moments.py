@@ -59,7 +59,7 @@ from mercer.rows._virtual import Copies, name_of, rows_for_each
 
 # Fits are evaluated on rows not used to select the centers, if there are at least this many; the second number
 # where centers cannot be selected again without some of the others, since not all rows are in memory.
-LEAST_JUDGES, LEAST_OF_SAMPLE = 1000, 100
+LEAST_SCORED_ROWS, LEAST_OF_SAMPLE = 1000, 100
 # Parts of the rows that selected the centers, without each of which they are selected again.
 PARTS_WITHOUT_SELECTION = 3
 
@@ -218,7 +218,7 @@ class PassState:
             selection,
             sums,
             problem,
-            judges=held.judges,
+            scored_rows=held.scored_rows,
             part=self.part_of(self.gather, mu, rows),
             reselected=reselected,
         )
@@ -240,29 +240,29 @@ class PassState:
         drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.selection
         problem, training = _sample_problem(self.spec, self.gather.encode, drawn, self.folds, known=known)
         index = drawn.sample().index
-        return HeldSample(problem, training, index, self._judges(index))
+        return HeldSample(problem, training, index, self._scored_rows(index))
 
-    def _judges(self, index: Indices) -> Indices | None:
+    def _scored_rows(self, index: Indices) -> Indices | None:
         """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
 
         Rows used to select the centers count if there are too few others, and centers can be selected without
         them; those from which the kernel was learned never count.
         """
         not_learned_from = ~np.isin(index, self.kernel_learning_rows)
-        judges = np.flatnonzero(not_learned_from & ~np.isin(index, self.center_selection_rows))
+        scored_rows = np.flatnonzero(not_learned_from & ~np.isin(index, self.center_selection_rows))
         every = self.reselects and self.moments.n_rows <= len(index)
-        least = LEAST_JUDGES if every else LEAST_OF_SAMPLE
-        if len(judges) >= least:
-            return judges
+        least = LEAST_SCORED_ROWS if every else LEAST_OF_SAMPLE
+        if len(scored_rows) >= least:
+            return scored_rows
         return np.flatnonzero(not_learned_from) if not not_learned_from.all() and not_learned_from.any() else None
 
     def concluded(self, held: "HeldSample", solution: ChosenSolution) -> FitResult:
         """The fit with its evidence."""
-        training, index, judges = held.training, held.index, held.judges
+        training, index, rows = held.training, held.index, held.scored_rows
         warn_of_fit(training.X, solution)
-        if judges is not None and len(judges) < len(index) and _of_all_classes(training, judges, self.targets):
+        if rows is not None and len(rows) < len(index) and _of_all_classes(training, rows, self.targets):
             # Rows whose targets selected the centers are predicted too well.
-            solution, training, index = solution.of_rows(judges), training.some(self.kernel, judges), index[judges]
+            solution, training, index = solution.of_rows(rows), training.some(self.kernel, rows), index[rows]
         n = self.moments.n_rows
         return FitResult(
             solution,
@@ -290,7 +290,7 @@ class PassState:
 
 @dataclass(frozen=True)
 class HeldSample:
-    """A problem on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all.
+    """A problem on rows of the sample, of number ``index`` (n,); compared on ``scored_rows`` (j,), None: all.
 
     ``others`` are positions of rows whose targets selected the centers, and sums with centers selected without
     them.
@@ -299,16 +299,16 @@ class HeldSample:
     problem: SampleProblem
     training: Training
     index: Indices
-    judges: Indices | None
+    scored_rows: Indices | None
     others: list[tuple[Indices, Gatherer]] = field(default_factory=list)
 
 
 def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> SampledRows:
     """One pass for a sample; if a fit would be too large for any rows, an error is raised before."""
-    rows, classes = data.rows, data.classes
+    rows, has_classes = data.rows, data.has_classes
     if rows.n_rows is not None:
-        _check_before(spec, rows, rows.n_rows, classes)
-    repeated, draw = RepeatedRows(rows), Sampler(n_drawn(spec), int(rng.integers(2**31)), labels=classes)
+        _check_before(spec, rows, rows.n_rows, has_classes)
+    repeated, draw = RepeatedRows(rows), Sampler(n_drawn(spec), int(rng.integers(2**31)), labels=has_classes)
     with at_most(threads_within(spec.budget.n_bytes, blas_threads())):
         drawn = survey(repeated, draw, verbose=spec.verbose)
     sample = drawn.sample()
@@ -318,22 +318,22 @@ def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> 
     return SampledRows(repeated, draw, drawn, schema, Encoder(targets, check, spec.copies), data.folds)
 
 
-def _check_before(spec: FitSpec, rows: Rows, n: int, classes: bool) -> None:
+def _check_before(spec: FitSpec, rows: Rows, n: int, has_classes: bool) -> None:
     """An error if the fit of a single target is too large; what it suggests is enough for those in memory."""
     X = rows.X if isinstance(rows, MemoryRows) else None
-    inputs, budget = partial(inputs_before_sample, spec, X, n=n, classes=classes, rows=rows), spec.budget
+    inputs, budget = partial(inputs_before_sample, spec, X, n=n, has_classes=has_classes, rows=rows), spec.budget
     try:
         plan_within(inputs(q=1), budget)
     except MemoryBudgetError:
         if isinstance(rows, MemoryRows):
-            plan_within(inputs(q=_n_targets(rows, classes)), budget)
+            plan_within(inputs(q=_n_targets(rows, has_classes)), budget)
         raise
 
 
-def _n_targets(rows: MemoryRows, classes: bool) -> int:
+def _n_targets(rows: MemoryRows, has_classes: bool) -> int:
     """The number of targets of rows in memory: one for two classes, otherwise one per class."""
     y = np.asarray(rows.y)
-    if not classes:
+    if not has_classes:
         return 1 if y.ndim == 1 else y.shape[1]
     k = len(np.unique(y))
     return k if k > 2 else 1
@@ -408,8 +408,8 @@ def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indi
         held.problem,
         np.isin(held.index, state.center_selection_rows) & (held.problem.weight > 0),
     )
-    if held.judges is not None:
-        selects &= np.isin(np.arange(len(selects)), held.judges)
+    if held.scored_rows is not None:
+        selects &= np.isin(np.arange(len(selects)), held.scored_rows)
     if not selects.any() or state.moments.n_rows > len(selects) or not state.reselects:
         return []
     third, found, rng = thirds(state.kernel, problem), [], np.random.default_rng(state.additive.draw.seed)
@@ -453,7 +453,7 @@ def _learned(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) ->
             # Kernels are then compared with the same random centers as if nothing were learned.
             deepcopy(rng),
             problem.budget,
-            classes=problem.label is not None,
+            has_classes=problem.label is not None,
             most=len(used) // 2,
             verbose=spec.verbose,
         )
@@ -475,7 +475,7 @@ def _sample_problem(
     """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
     ``known`` where kernel and centers are chosen, ``every`` where only the budget keeps rows from being centers.
     """
-    sample, classes = drawn.sample(), encode.targets.has_classes
+    sample, has_classes = drawn.sample(), encode.targets.has_classes
     raw = Block(sample.X, sample.y, sample.weight, 0)
     block, drawn = encode.targets.encode(encode.checked(raw)), drawn.least()
     fades, held = bool((drawn.faded < 1.0).any()), None if folds is None else folds.some(sample.index)
@@ -486,21 +486,21 @@ def _sample_problem(
         weight_of(raw),
         reading_of(spec.weights, drawn.tally),
         None if held is None else held.fold,
-        drawn.represents() if fades or classes else None,
+        drawn.represents() if fades or has_classes else None,
         drawn.faded if fades else None,
         group=None if held is None else held.group,
     )
     q = block.y.shape[1]
     held_out = len(replace(drawn, size=n_held_out(spec, q, drawn.size)).least().key)
-    inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
+    inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, has_classes, rows, known)
     if every and inputs.usual is not None:
         inputs = replace(inputs, usual=drawn.n_rows)
     plan = plan_within(inputs, spec.budget)
     return SampleProblem(
         sample=block if block.weight is None else replace(block, unit=training.unit),
-        label=class_numbers(block.y) if classes else None,
+        label=class_numbers(block.y) if has_classes else None,
         fold=training.fold,
-        criterion=encode.targets.criterion(training),
+        criterion_for=encode.targets.criterion(training),
         selector=plan.selector,
         n_centers=plan.n_centers,
         alpha=spec.alpha,

@@ -64,7 +64,7 @@ def memory_inputs(
     sample: int,
     held_out: int,
     n: int,
-    classes: bool,
+    has_classes: bool,
     rows: Rows | None,
     known: ModelSelection | None = None,
 ) -> MemoryInputs:
@@ -93,13 +93,13 @@ def memory_inputs(
         threads=blas_threads(),
         n=n,
         item=4 if in_single(X) else 8,
-        classes=classes,
+        has_classes=has_classes,
         kernels=1 if kernel.resolved else KERNELS_TO_COMPARE,
         alphas=len(ALPHAS) if spec.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),
         floor=0 if known is not None else 2 * requested_centers(spec.centers),
-        least=ROWS_OF_EACH_LABEL * max(q, 2) if classes else 0,
+        least=ROWS_OF_EACH_LABEL * max(q, 2) if has_classes else 0,
         usual=n_centers if auto else None,
     )
 
@@ -118,10 +118,12 @@ def n_drawn(spec: FitSpec) -> int:
     return max(spec.loo_rows, 2 * requested_centers(spec.centers))
 
 
-def inputs_before_sample(spec: FitSpec, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> MemoryInputs:
+def inputs_before_sample(
+    spec: FitSpec, X: Any, q: int, n: int, has_classes: bool, rows: Rows | None
+) -> MemoryInputs:
     """The inputs before a sample is drawn, without rows that are kept for their labels."""
     sample = min(n, n_drawn(spec))
-    return memory_inputs(spec, X, q, sample, n_held_out(spec, q, sample), n, classes, rows)
+    return memory_inputs(spec, X, q, sample, n_held_out(spec, q, sample), n, has_classes, rows)
 
 
 def warn_of_fit(X: Any, solution: ChosenSolution) -> None:

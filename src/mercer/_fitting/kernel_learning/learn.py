@@ -24,12 +24,12 @@ def learn_kernel(
     rng: np.random.Generator,
     budget: Budget,
     *,
-    classes: bool,
+    has_classes: bool,
     most: int,
     verbose: int,
 ) -> LearnedKernel:
-    """What is learned from at most ``most`` rows, whose targets are those of ``classes`` or real ones."""
-    if not classes:
+    """What is learned from at most ``most`` rows, whose targets are those of ``has_classes`` or real ones."""
+    if not has_classes:
         evidence = replace(evidence, Y=in_units(evidence.Y, evidence.weight))
     if isinstance(kernel, WeightedSum):
         return learn_weights(kernel, evidence, rng, budget, most=most, verbose=verbose)

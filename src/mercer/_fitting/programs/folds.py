@@ -125,10 +125,10 @@ class MachineFolds:
                 rows = self.fold == f
                 outputs[rows] = columns.Phi[rows] @ part[:-1] + part[-1]
         losses = self._losses(outputs[self.problem.row])
-        return WithoutFolds(alpha, losses, float(self.problem.exact.judge.share @ losses), theta)
+        return WithoutFolds(alpha, losses, float(self.problem.exact.criterion.share @ losses), theta)
 
     @cached_property
-    def _judges(self) -> Indices:
+    def _scored_rows(self) -> Indices:
         """Rows by which alphas are compared: those that are no centers, unless most are, or targets select them.
 
         A held-out row at a center is not like a new one: the fit bends there to make up for centers that
@@ -141,9 +141,9 @@ class MachineFolds:
 
     def _losses(self, outputs: Array) -> Array:
         """Losses (n,) of held-out outputs (n, q) whose mean over all rows is that of the compared ones."""
-        judge, losses = self.problem.exact.criterion(self._judges), np.zeros(len(outputs))
-        share = self.problem.exact.judge.share[self._judges]
-        losses[self._judges] = judge.losses(outputs[self._judges][None])[0] * (judge.share / share)
+        exact, rows, losses = self.problem.exact, self._scored_rows, np.zeros(len(outputs))
+        criterion = exact.criterion_for(rows)
+        losses[rows] = criterion.losses(outputs[rows][None])[0] * (criterion.share / exact.criterion.share[rows])
         return losses
 
     def _without(self, columns: MachineColumns, folds: Indices, alpha: float, start: Array | None) -> Array:
@@ -189,7 +189,7 @@ class MachineFolds:
             for f, program, found in zip(outputs.T, programs, solutions)
         ]
         loo = outputs[self.problem.row]
-        losses = self.problem.exact.judge.losses(loo[None])[0]
+        losses = self.problem.exact.criterion.losses(loo[None])[0]
         return MachineAtAlpha(self.columns, alpha, programs, solutions, approximate_loo, loo, losses)
 
     def outputs_without(self, alpha: float, unit: Array, near: WithoutFolds | None = None) -> Array:

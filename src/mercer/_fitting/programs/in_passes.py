@@ -253,21 +253,14 @@ class Newton:
     def _curvature(self, at: Coefficients) -> Array:
         """Means (q,) over the sample of the curvatures of parabolas above the losses."""
         problem = self.held.problem
-        F, Y, weight = (
-            self._outputs(at),
-            self.objective.encode.targets(problem.sample.y),
-            problem.weight,
-        )
+        F, Y = self._outputs(at), self.objective.encode.targets(problem.sample.y)
         pairs = zip(self.objective.losses, Y.T, F.T)
-        return np.array([np.average(loss.majorant(y, f), weights=weight) for loss, y, f in pairs])
+        return np.array([np.average(loss.majorant(y, f), weights=problem.weight) for loss, y, f in pairs])
 
     def _least_squares(self, curvature: Array, alpha: float) -> OutputFits:
         """Fits of least squares, whose Hessian is about that of losses with such curvatures (q,)."""
-        problem, selection, moments = (
-            replace(self.held.problem, alpha=alpha),
-            self.state.gather.selection,
-            self.state.moments,
-        )
+        problem, selection = replace(self.held.problem, alpha=alpha), self.state.gather.selection
+        moments = self.state.moments
         return OutputFits([moment_fit(selection, moments.scaled(float(each)), problem) for each in curvature])
 
     def _outputs(self, at: Coefficients) -> Array:
@@ -296,15 +289,15 @@ class Newton:
 
     def _solution(self, fits: OutputFits, given: float | None, before: float) -> ChosenSolution:
         """The fit with the alpha given, or the best one; with that before, if it is about as good."""
-        selection, problem, judges = self.state.gather.selection, self.held.problem, self.held.judges
-        best = select_alpha(selection, fits, replace(problem, alpha=given), judges)
+        selection, problem, rows = self.state.gather.selection, self.held.problem, self.held.scored_rows
+        best = select_alpha(selection, fits, replace(problem, alpha=given), rows)
         if given is not None:
             return best
         path = best.paths[-1]
         place = int(np.abs(np.log(path.alphas[0] / before)).argmin())
         if not path.scores[0, place] <= (1.0 + KEPT_ALPHA_LOSS) * path.least[0] or best.alpha == before:
             return best
-        kept = select_alpha(selection, fits, replace(problem, alpha=before), judges)
+        kept = select_alpha(selection, fits, replace(problem, alpha=before), rows)
         return replace(kept, paths=best.paths)
 
     def _gain(self, sums: LossMoments, at: Coefficients, to: ChosenSolution) -> float:

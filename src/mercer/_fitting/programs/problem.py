@@ -98,7 +98,7 @@ class MachineProblem:
     def targets(self) -> Array:
         """Targets (n, q) of the losses: -1 and +1 for classes."""
         Y = self.observations.Y
-        return 2.0 * Y - 1.0 if self.exact.classes and Y.shape[1] > 1 else Y
+        return 2.0 * Y - 1.0 if self.exact.has_classes and Y.shape[1] > 1 else Y
 
     @property
     def has_every_point(self) -> bool:
@@ -194,7 +194,7 @@ class MachineColumns:
             loo[rows] = part.loo[rows]
             if loo_opposite is not None and part.loo_opposite is not None:
                 loo_opposite[rows] = part.loo_opposite[rows]
-        losses = self.problem.exact.judge.losses(loo[None])[0]
+        losses = self.problem.exact.criterion.losses(loo[None])[0]
         return replace(found, loo=loo, losses=losses, loo_opposite=loo_opposite, parts=tuple(parts))
 
     def programs(self, alpha: float) -> list[Program]:
@@ -219,7 +219,7 @@ class MachineColumns:
     def trial(self, path: "Sequence[AtAlpha]") -> Trial:
         """The criterion along a path."""
         alphas, losses = np.array([fit.alpha for fit in path]), np.stack([fit.losses for fit in path])
-        return Trial.of(self.kernel, alphas, losses, self.problem.exact.judge.share)
+        return Trial.of(self.kernel, alphas, losses, self.problem.exact.criterion.share)
 
     def chosen(self, path: "Sequence[MachineAtAlpha]") -> "MachineAtAlpha":
         """The best fit; of sparse ones, that of the largest alpha which is not worse by half an error."""
@@ -231,7 +231,7 @@ class MachineColumns:
     def is_worse(self, losses: Array, best: Array) -> bool:
         """Whether losses (n,) are larger than the best by more than a share of the paired standard error."""
         exact = self.problem.exact
-        share, given = exact.judge.share, exact.observations
+        share, given = exact.criterion.share, exact.observations
         more = losses - best
         mean = float(share @ more)
         # A row with a weight of two counts as two rows.
@@ -257,7 +257,7 @@ class MachineColumns:
             approximate_loo = found.loo_outputs(given.opposite_unit, with_kinks=True)
             loo_opposite = fit.outputs_without(found, approximate_loo, given.opposite_unit, some)
         fit = replace(
-            fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], loo_opposite=loo_opposite
+            fit, loo=loo, losses=self.problem.exact.criterion.losses(loo[None])[0], loo_opposite=loo_opposite
         )
         parts = [self._like(each).without_arcs(old, own) for (each, own), old in zip(self.without, found.parts)]
         return self._crossed(fit, parts)
@@ -326,7 +326,7 @@ class MachineAtAlpha:
             columns, programs, solutions, problem.observations.unit, with_kinks=False
         )
         loo = np.column_stack([each.outputs for each in approximate_loo])[problem.row]
-        losses = problem.exact.judge.losses(loo[None])[0]
+        losses = problem.exact.criterion.losses(loo[None])[0]
         return cls(columns, alpha, programs, solutions, approximate_loo, loo, losses)
 
     @property
@@ -335,7 +335,7 @@ class MachineAtAlpha:
 
     @property
     def criterion(self) -> float:
-        return float(self.columns.problem.exact.judge.share @ self.losses)
+        return float(self.columns.problem.exact.criterion.share @ self.losses)
 
     @property
     def gap(self) -> float:

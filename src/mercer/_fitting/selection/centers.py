@@ -105,16 +105,17 @@ class SampleProblem:
     """A sample of rows with targets, and how fits are made and evaluated.
 
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
-    ``fold`` (n,) numbers rows that are held out together; ``criterion`` evaluates some of its rows; ``alpha`` is a
-    number, or None for leave-one-out; ``plan`` sets how much is done at once. ``opposite_unit`` (n,) are the units
-    under the opposite reading of weights, None: they are unambiguous; ``few_enough``: fewer centers are selected
-    if they do as well. ``copies`` of the rows join all fits, leave them with their row, and are not evaluated.
+    ``fold`` (n,) numbers rows that are held out together; ``criterion_for`` evaluates some of its rows; ``alpha``
+    is a number, or None for leave-one-out; ``plan`` sets how much is done at once. ``opposite_unit`` (n,) are the
+    units under the opposite reading of weights, None: they are unambiguous; ``few_enough``: fewer centers are
+    selected if they do as well. ``copies`` of the rows join all fits, leave them with their row, and are not
+    evaluated.
     """
 
     sample: Block
     label: Indices | None
     fold: Indices | None
-    criterion: CriterionFor
+    criterion_for: CriterionFor
     selector: CenterSelector
     n_centers: int | None
     alpha: float | None
@@ -161,7 +162,7 @@ class SampleProblem:
             sample=replace(self.sample.take(rows), X=kernel.subset(self.sample.X, rows)),
             label=None if self.label is None else self.label[rows],
             fold=None if self.fold is None else self.fold[rows],
-            criterion=lambda few: self.criterion(rows[few]),
+            criterion_for=lambda some: self.criterion_for(rows[some]),
             opposite_unit=None if self.opposite_unit is None else self.opposite_unit[rows],
         )
 
@@ -278,10 +279,7 @@ def precision_of(selection: ModelSelection, problem: SampleProblem) -> Precision
     few = not problem.plan.probe
     size = LEAST_PROBE if few else probe_rows(m)
     probe = take(problem.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
-    with (
-        at_most(problem.plan.sample_threads),
-        stage("precision of products", verbose=problem.verbose),
-    ):
+    with at_most(problem.plan.sample_threads), stage("precision of products", verbose=problem.verbose):
         precision = _precision(selection, problem, probe)
         return with_coordinates(
             precision,
@@ -315,40 +313,36 @@ def _precision(selection: ModelSelection, problem: SampleProblem, probe: Any) ->
 def _every_row(kernel: Kernel, problem: SampleProblem) -> ExactProblem:
     """The problem on all rows of the sample, on which kernels are compared."""
     problem = problem.some(kernel, np.flatnonzero(problem.weight > 0))
-    block, fold, criterion, orbits = (
-        problem.sample.with_weight(),
-        problem.fold,
-        problem.criterion,
-        None,
-    )
+    block, fold, criterion_for = problem.sample.with_weight(), problem.fold, problem.criterion_for
+    orbits = None
     if problem.copies is not None:
         orbits = problem.copies.orbits(block.n_rows)
         fold = orbits.number if fold is None else fold[orbits.number]
-        block, criterion = problem.copies(block), _of_rows_alone(criterion, orbits)
+        block, criterion_for = problem.copies(block), _of_rows_alone(criterion_for, orbits)
     weight = np.asarray(block.weight)
     X, observations = at_points(kernel, block.X, block.y, weight, weight if block.unit is None else block.unit)
     return ExactProblem(
         X=kernel.prepared(X),
         observations=observations,
-        criterion=criterion,
+        criterion_for=criterion_for,
         fold=fold,
         orbits=orbits,
         alpha=problem.alpha,
         penalty=problem.penalty,
         intercept=problem.intercept,
         budget=problem.budget.less(problem.plan.held),
-        classes=problem.label is not None,
+        has_classes=problem.label is not None,
         verbose=problem.verbose,
     )
 
 
-def _of_rows_alone(criterion: CriterionFor, orbits: Orbits) -> CriterionFor:
+def _of_rows_alone(criterion_for: CriterionFor, orbits: Orbits) -> CriterionFor:
     """The criterion of rows and copies, in which copies have no part."""
 
     def evaluated(rows: Indices) -> Criterion:
         own = orbits.own[rows]
-        judge = criterion(orbits.number[rows[own]])
-        return Criterion(lambda outputs: judge.losses(outputs[:, own]), judge.share)
+        criterion = criterion_for(orbits.number[rows[own]])
+        return Criterion(lambda outputs: criterion.losses(outputs[:, own]), criterion.share)
 
     return evaluated
 
@@ -361,10 +355,8 @@ def _prepared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) 
     counted, label = problem.counted.with_weight(), problem.label
     if problem.virtual_centers:
         assert problem.copies is not None
-        counted, label = (
-            problem.copies(counted),
-            None if label is None else np.repeat(label, problem.copies.size),
-        )
+        counted = problem.copies(counted)
+        label = None if label is None else np.repeat(label, problem.copies.size)
     candidates = CandidateRows(counted.X, counted.y, np.asarray(counted.weight), label)
     prepared = problem.selector.prepared(kernel, candidates, rng)
     problem.budget.release()
@@ -378,17 +370,12 @@ def _centers(
     n_centers: int | None,
     rng: np.random.Generator,
 ) -> Centers:
-    with (
-        at_most(problem.plan.sample_threads),
-        stage("selection of centers", verbose=problem.verbose),
-    ):
-        centers = problem.selector.select(
-            kernel,
-            candidates,
-            n_centers,
-            rng,
-            moments=lambda centers: HeldRows(problem.counted).reduce(MomentsOf(kernel, centers)),
-        )
+    def moments(centers: Any) -> Moments:
+        found: Moments = HeldRows(problem.counted).reduce(MomentsOf(kernel, centers))
+        return found
+
+    with at_most(problem.plan.sample_threads), stage("selection of centers", verbose=problem.verbose):
+        centers = problem.selector.select(kernel, candidates, n_centers, rng, moments=moments)
     problem.budget.release()
     return replace(centers, indices=None) if problem.virtual_centers else centers
 

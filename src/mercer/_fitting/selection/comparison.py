@@ -138,7 +138,7 @@ class ComparisonProblem:
         fits = [each.first() for each in nested]
         alphas = [self._shares * (fit.trace or 1.0) if self.alphas is None else self.alphas for fit in fits]
         losses = self.losses(fits, alphas)
-        share = self.problem.judge.share
+        share = self.problem.criterion.share
         found = [Trial.of(*each, share) for each in zip(kernels, alphas, losses)]
         if self.has_every or not self.halves:
             return found
@@ -185,13 +185,13 @@ class ComparisonProblem:
     def losses(self, fits: Sequence[LowRank], alphas: Sequence[Array]) -> list[Array]:
         """Leave-one-out losses (a, n) of the rows for the alphas of each fit."""
         problem, step = self.problem, self._sizes[1]
-        judge, given, fold = problem.judge, problem.observations, problem.fold
+        criterion, given, fold = problem.criterion, problem.observations, problem.fold
         if len(fits) == 1:
             parts = [alphas[0][some] for some in cuts(len(alphas[0]), step)]
-            return [np.concatenate([judge.losses(loo_outputs(fits[0], given, part, fold)) for part in parts])]
+            return [np.concatenate([criterion.losses(loo_outputs(fits[0], given, part, fold)) for part in parts])]
         outputs = [loo_outputs(fit, given, some, fold) for fit, some in zip(fits, alphas)]
         ends = np.cumsum([len(some) for some in alphas])
-        return np.split(judge.losses(np.concatenate(outputs)), ends[:-1])
+        return np.split(criterion.losses(np.concatenate(outputs)), ends[:-1])
 
 
 def compare_kernels(

@@ -14,7 +14,7 @@ import numpy as np
 from mercer._fitting.memory import (
     MOST_AT_ONCE,
     RANDOM_PER_SELECTED,
-    judged_at_once,
+    evaluated_at_once,
     least_comparison,
     sparse_trial_bytes,
 )
@@ -165,8 +165,8 @@ class KernelTrial:
             candidates.kernels[0],
             fits,
             alphas,
-            problem.judge,
-            at_once=judged_at_once(len(alphas), *problem.observations.Y.shape),
+            problem.criterion,
+            at_once=evaluated_at_once(len(alphas), *problem.observations.Y.shape),
             n_points=problem.n_points,
             n_centers=max(map(len, orders)),
         )
@@ -215,7 +215,7 @@ class KernelTrial:
         if problem.chosen_by == "gcv":
             gcv = float(np.mean([path_of(steps, observations, rule.cost).gcv.min() for _, steps in fits]))
         last = float(np.mean([steps.alpha[-1] for _, steps in fits]))
-        return SelectedFit(last if alpha is None else alpha, float(problem.judge(outputs)[0]), gcv, m)
+        return SelectedFit(last if alpha is None else alpha, float(problem.criterion(outputs)[0]), gcv, m)
 
     def _without_columns(self, kernel: Kernel) -> TuningPath:
         """No column differs from a constant: the worst of all choices."""
