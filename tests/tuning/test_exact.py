@@ -262,7 +262,9 @@ def test_kernels_are_compared_with_few_centers_only_where_factors_of_all_rows_fo
     asked = []
     compare = exact.compare_kernels
     monkeypatch.setattr(
-        exact, "compare_kernels", lambda *args, **how: asked.append(how["once"]) or compare(*args, **how)
+        exact,
+        "compare_kernels",
+        lambda *args, **how: asked.append(how["first_stage_only"]) or compare(*args, **how),
     )
     X = np.random.default_rng(0).uniform(size=(620, 2))
     KernelRidgeRegressor(penalty=penalty, random_state=0).fit(X, X[:, 0])

@@ -68,8 +68,8 @@ class ExactFit:
     """A fit with every distinct row as a center; rows of a fold are held out together.
 
     Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
-    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers; ``learned`` is
-    what the kernel had to learn, None: nothing.
+    folds, together with the rest of theirs. ``inputs_for`` gives the memory of fits with fewer centers;
+    ``learned`` is what the kernel had to learn, None: nothing.
     """
 
     kernel: Kernel
@@ -78,7 +78,7 @@ class ExactFit:
     part: Training
     used: Indices
     problem: ExactProblem
-    few: InputsForCenters
+    inputs_for: InputsForCenters
     names: Sequence[str] | None = None
     learned: LearnedKernel | None = None
 
@@ -111,11 +111,11 @@ class ExactFit:
         )
         q, rows = training.Y.shape[1], MemoryRows(block.X)
 
-        def few(centers: int | str) -> MemoryInputs:
+        def inputs_for(centers: int | str) -> MemoryInputs:
             asked = replace(spec, centers=centers)
             return inputs_before_sample(asked, block.X, q, block.n_rows, targets.has_classes, rows).with_labels
 
-        return cls(spec.kernel, targets, training, part, used, problem, few, names)
+        return cls(spec.kernel, targets, training, part, used, problem, inputs_for, names)
 
     @property
     def fits(self) -> bool:
@@ -145,15 +145,21 @@ class ExactFit:
         )
         return replace(self, kernel=learned.applied, learned=learned)
 
-    def compare(self, rng: np.random.Generator, *, count: bool = False) -> KernelComparison:
-        """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget."""
+    def compare(self, rng: np.random.Generator, *, count_centers: bool = False) -> KernelComparison:
+        """The best kernel, and how many centers are enough, if asked for; a fit too large is an error."""
         kernel, problem = self.kernel, self._prepared
         warn_of_scales(kernel, self.part.X, self.names)
-        check_exact(_extent(kernel, problem), problem.budget, self.few, auto=not kernel.takes_values)
-        alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
-        once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
+        check_exact(_extent(kernel, problem), problem.budget, self.inputs_for, auto=not kernel.takes_values)
+        u, definite = n_rows(problem.X), _definite(kernel, problem)
         with _within(kernel, problem) as within:
-            return compare_kernels(kernel, within, rng, alone=alone, count=count, once=once)
+            return compare_kernels(
+                kernel,
+                within,
+                rng,
+                try_single=count_centers or (problem.alpha is None and u > INTERRUPTIBLE_ROWS),
+                count_centers=count_centers,
+                first_stage_only=definite and u <= MOST_TO_CLIMB and not count_centers,
+            )
 
     def fit(self, compared: KernelComparison) -> FitResult:
         """Choose alpha for the best kernel, and solve."""
@@ -233,8 +239,8 @@ def _extent(kernel: Kernel, problem: ExactProblem) -> ExactShape:
     folds, singular = problem.fold is not None, problem.penalty == "coef"
     # Of rows in float32 the spectrum may be needed, too.
     roots = _definite(kernel, problem) and not in_single(problem.X)
-    held = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
-    return replace(problem.extent, held=held, folds=folds)
+    matrices = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
+    return replace(problem.extent, matrices=matrices, folds=folds)
 
 
 def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
@@ -289,7 +295,7 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
 
 def _root_fit(kernel: Kernel, problem: ExactProblem, found: Found | None = None) -> RootFit:
     extent = _extent(kernel, problem)
-    K = gram(kernel, problem.X, budget=problem.budget, held=extent.held)
+    K = gram(kernel, problem.X, budget=problem.budget, matrices=extent.matrices)
     matrix = Projected.of(K, problem.observations.point_weight, intercept=problem.intercept)
     workers = root_workers(extent, problem.budget.n_bytes, blas_threads())
     return RootFit(matrix, problem.observations, problem.fold, workers, found or {})
@@ -332,8 +338,8 @@ def _too_small(alpha: float) -> NumericalError:
 def _by_spectrum(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
     """All alphas from one eigendecomposition."""
     with limit_threads(1):
-        held = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
-        K = gram(compared.kernel, problem.X, budget=problem.budget, held=held)
+        matrices = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
+        K = gram(compared.kernel, problem.X, budget=problem.budget, matrices=matrices)
         weight = problem.observations.point_weight
         with stage(f"decomposition of {len(K):,} rows", verbose=problem.verbose):
             spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept)

@@ -192,33 +192,33 @@ class PassState:
 
     def solved(self, rows: PartlyRead | None = None) -> FitResult:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
-        held = self.held_out()
-        with at_most(held.problem.plan.threads):
-            held = replace(held, others=_reselected_gatherers(self, held))
-            found = [(self._solution(held, mu, rows), mu) for mu in self.spec.mus or (None,)]
+        evaluation = self.evaluation_sample()
+        with at_most(evaluation.problem.plan.threads):
+            evaluation = replace(evaluation, reselected=_reselected_gatherers(self, evaluation))
+            found = [(self._solution(evaluation, mu, rows), mu) for mu in self.spec.mus or (None,)]
         best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
         solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + CRITERION_TIE))
-        return replace(self.concluded(held, solution), mu=mu)
+        return replace(self.concluded(evaluation, solution), mu=mu)
 
-    def _solution(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> ChosenSolution:
+    def _solution(
+        self, evaluation: "EvaluationSample", mu: float | None, rows: PartlyRead | None
+    ) -> ChosenSolution:
         """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
-        sums, problem, selection = (
-            with_changes(self.moments, self.additive.changes, mu),
-            held.problem,
-            self.gather.selection,
-        )
+        moments, problem = with_changes(self.moments, self.additive.changes, mu), evaluation.problem
         if mu:
             assert self.spec.tangents is not None
             problem = replace(problem, copies=replace(self.spec.tangents, mu=mu))
         reselected = (
-            partial(_reselected_fits, self, replace(held, problem=problem), mu, rows) if held.others else None
+            partial(_reselected_fits, self, replace(evaluation, problem=problem), mu, rows)
+            if evaluation.reselected
+            else None
         )
         return choose_alpha_from_moments(
-            selection,
-            sums,
+            self.gather.selection,
+            moments,
             problem,
-            scored_rows=held.scored_rows,
+            scored_rows=evaluation.scored_rows,
             part=self.part_of(self.gather, mu, rows),
             reselected=reselected,
         )
@@ -234,13 +234,13 @@ class PassState:
 
         return part
 
-    def held_out(self) -> "HeldSample":
+    def evaluation_sample(self) -> "EvaluationSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
         size = n_held_out(self.spec, len(self.moments.t), self.additive.drawn.size)
         drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.selection
         problem, training = _sample_problem(self.spec, self.gather.encode, drawn, self.folds, known=known)
         index = drawn.sample().index
-        return HeldSample(problem, training, index, self._scored_rows(index))
+        return EvaluationSample(problem, training, index, self._scored_rows(index))
 
     def _scored_rows(self, index: Indices) -> Indices | None:
         """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
@@ -250,15 +250,15 @@ class PassState:
         """
         not_learned_from = ~np.isin(index, self.kernel_learning_rows)
         scored_rows = np.flatnonzero(not_learned_from & ~np.isin(index, self.center_selection_rows))
-        every = self.reselects and self.moments.n_rows <= len(index)
-        least = LEAST_SCORED_ROWS if every else LEAST_OF_SAMPLE
+        in_sample = self.reselects and self.moments.n_rows <= len(index)
+        least = LEAST_SCORED_ROWS if in_sample else LEAST_OF_SAMPLE
         if len(scored_rows) >= least:
             return scored_rows
         return np.flatnonzero(not_learned_from) if not not_learned_from.all() and not_learned_from.any() else None
 
-    def concluded(self, held: "HeldSample", solution: ChosenSolution) -> FitResult:
+    def concluded(self, evaluation: "EvaluationSample", solution: ChosenSolution) -> FitResult:
         """The fit with its evidence."""
-        training, index, rows = held.training, held.index, held.scored_rows
+        training, index, rows = evaluation.training, evaluation.index, evaluation.scored_rows
         warn_of_fit(training.X, solution)
         if rows is not None and len(rows) < len(index) and _of_all_classes(training, rows, self.targets):
             # Rows whose targets selected the centers are predicted too well.
@@ -289,10 +289,10 @@ class PassState:
 
 
 @dataclass(frozen=True)
-class HeldSample:
+class EvaluationSample:
     """A problem on rows of the sample, of number ``index`` (n,); compared on ``scored_rows`` (j,), None: all.
 
-    ``others`` are positions of rows whose targets selected the centers, and sums with centers selected without
+    ``reselected`` are positions of rows whose targets selected the centers, and sums with centers selected without
     them.
     """
 
@@ -300,7 +300,7 @@ class HeldSample:
     training: Training
     index: Indices
     scored_rows: Indices | None
-    others: list[tuple[Indices, Gatherer]] = field(default_factory=list)
+    reselected: list[tuple[Indices, Gatherer]] = field(default_factory=list)
 
 
 def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> SampledRows:
@@ -345,16 +345,17 @@ def start_state(
     rng: np.random.Generator,
     compared: KernelComparison | None = None,
     *,
-    every: bool = False,
+    as_many_as_fit: bool = False,
     reselects: bool = True,
 ) -> PassState:
     """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows.
 
-    ``every``: only the budget keeps every row from being a center; ``reselects``: centers can be selected again
-    without rows whose targets selected them.
+    ``as_many_as_fit``: only the budget keeps every row from being a center; ``reselects``: centers can be
+    selected again without rows whose targets selected them.
     """
     kernel, encode, folds = spec.kernel, sampled.encode, sampled.folds
-    problem, _ = _sample_problem(spec, encode, sampled.drawn, folds, rows=sampled.rows.rows, every=every)
+    rows = sampled.rows.rows
+    problem, _ = _sample_problem(spec, encode, sampled.drawn, folds, rows=rows, as_many_as_fit=as_many_as_fit)
     warn_of_memory(problem.plan, spec.budget)
     if compared is None:
         warn_of_scales(kernel, problem.sample.X, sampled.schema.names)
@@ -399,17 +400,15 @@ def thirds(kernel: Kernel, problem: SampleProblem) -> Indices:
     return third
 
 
-def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
+def _reselected_gatherers(state: PassState, evaluation: EvaluationSample) -> list[tuple[Indices, Gatherer]]:
     """Positions in the sample of thirds of the rows that selected the centers, and sums with other centers.
 
     Empty if fits are evaluated on other rows, or if the model has more rows than the sample.
     """
-    problem, selects = (
-        held.problem,
-        np.isin(held.index, state.center_selection_rows) & (held.problem.weight > 0),
-    )
-    if held.scored_rows is not None:
-        selects &= np.isin(np.arange(len(selects)), held.scored_rows)
+    problem = evaluation.problem
+    selects = np.isin(evaluation.index, state.center_selection_rows) & (problem.weight > 0)
+    if evaluation.scored_rows is not None:
+        selects &= np.isin(np.arange(len(selects)), evaluation.scored_rows)
     if not selects.any() or state.moments.n_rows > len(selects) or not state.reselects:
         return []
     third, found, rng = thirds(state.kernel, problem), [], np.random.default_rng(state.additive.draw.seed)
@@ -425,14 +424,14 @@ def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indi
 
 
 def _reselected_fits(
-    state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
+    state: PassState, evaluation: EvaluationSample, mu: float | None, rows: PartlyRead | None
 ) -> Iterator[tuple[Indices, MomentFit]]:
     """Positions of rows, and fits to all rows with centers that were selected without their targets."""
-    sample, quiet = state.additive.drawn.least().sample(), replace(held.problem, verbose=0)
+    sample, quiet = state.additive.drawn.least().sample(), replace(evaluation.problem, verbose=0)
     state = replace(state, spec=replace(state.spec, verbose=0))
-    every = MemoryRows(sample.X, sample.y, sample.weight)
-    for positions, gather in held.others:
-        sums = with_changes(*state.sums(gather, every), mu)
+    of_sample = MemoryRows(sample.X, sample.y, sample.weight)
+    for positions, gather in evaluation.reselected:
+        sums = with_changes(*state.sums(gather, of_sample), mu)
         fits = moment_fit(gather.selection, sums, quiet, state.part_of(gather, mu, rows))
         yield positions, fits.of_rows(positions)
 
@@ -470,30 +469,30 @@ def _sample_problem(
     *,
     rows: Rows | None = None,
     known: ModelSelection | None = None,
-    every: bool = False,
+    as_many_as_fit: bool = False,
 ) -> tuple[SampleProblem, Training]:
     """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
-    ``known`` where kernel and centers are chosen, ``every`` where only the budget keeps rows from being centers.
+    ``known`` where kernel and centers are chosen, ``as_many_as_fit`` where only the budget limits the centers.
     """
     sample, has_classes = drawn.sample(), encode.targets.has_classes
     raw = Block(sample.X, sample.y, sample.weight, 0)
     block, drawn = encode.targets.encode(encode.checked(raw)), drawn.least()
-    fades, held = bool((drawn.faded < 1.0).any()), None if folds is None else folds.some(sample.index)
+    fades, of_sample = bool((drawn.faded < 1.0).any()), None if folds is None else folds.some(sample.index)
     training = Training(
         block.X,
         block.y,
         weight_of(block),
         weight_of(raw),
         reading_of(spec.weights, drawn.tally),
-        None if held is None else held.fold,
+        None if of_sample is None else of_sample.fold,
         drawn.represents() if fades or has_classes else None,
         drawn.faded if fades else None,
-        group=None if held is None else held.group,
+        group=None if of_sample is None else of_sample.group,
     )
     q = block.y.shape[1]
     held_out = len(replace(drawn, size=n_held_out(spec, q, drawn.size)).least().key)
     inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, has_classes, rows, known)
-    if every and inputs.usual is not None:
+    if as_many_as_fit and inputs.usual is not None:
         inputs = replace(inputs, usual=drawn.n_rows)
     plan = plan_within(inputs, spec.budget)
     return SampleProblem(
@@ -534,6 +533,6 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     if not targets.has_classes:
         return True
     used = np.flatnonzero(training.weight > 0)
-    every = np.bincount(class_numbers(training.Y[used]))
-    some = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(every))
-    return bool((some >= np.minimum(every, ROWS_OF_EACH_LABEL)).all())
+    of_class = np.bincount(class_numbers(training.Y[used]))
+    scored = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(of_class))
+    return bool((scored >= np.minimum(of_class, ROWS_OF_EACH_LABEL)).all())

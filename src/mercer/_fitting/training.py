@@ -52,9 +52,9 @@ def training_of(
 
 def at_rows(fitted: Array, used: Indices, outputs: Array) -> Array:
     """Outputs (n, q) of all rows: those of the rows with weight, and fitted ones (n, q) of the others."""
-    every = fitted.copy()
-    every[used] = outputs
-    return every
+    outputs_of_all = fitted.copy()
+    outputs_of_all[used] = outputs
+    return outputs_of_all
 
 
 def memory_inputs(

@@ -145,18 +145,18 @@ def learn_relevance(
     learner = _Learner(first, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
         paths = [_Rounds.of(some.some(np.flatnonzero(part != f))) for f in range(PARTS_OF_LEARNING)]
-        held = [some.some(np.flatnonzero(part == f)) for f in range(PARTS_OF_LEARNING)]
+        held_out = [some.some(np.flatnonzero(part == f)) for f in range(PARTS_OF_LEARNING)]
         losses: list[Array] = []
         while len(losses) <= RELEVANCE_ROUNDS and not _is_over(losses, some.weight):
             found = np.empty(len(part))
-            for f, (path, other) in enumerate(zip(paths, held)):
+            for f, (path, other) in enumerate(zip(paths, held_out)):
                 found[part == f] = other.losses(learner.extend(path))
                 advance(1)
             losses.append(found)
         best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
         tried = [_Tried.of(first, losses[0], losses[best], some)]
         for other in others:
-            alike, learned = (learner.crossed(other, paths, held, part, r) for r in (0, best))
+            alike, learned = (learner.crossed(other, paths, held_out, part, r) for r in (0, best))
             tried.append(_Tried.of(other, alike, learned, some))
             advance(2 * PARTS_OF_LEARNING)
         taken = _best(tried, some)
@@ -266,11 +266,11 @@ class _Learner:
         return Expansion(f.kernel, f.centers, f.coef[:, :q], f.intercept[:q])
 
     def crossed(
-        self, kernel: Stationary, paths: list[_Rounds], held: list[Evidence], part: Indices, rounds: int
+        self, kernel: Stationary, paths: list[_Rounds], held_out: list[Evidence], part: Indices, rounds: int
     ) -> Array:
         """Losses (n,) of rows for fits of another kernel without their part, with shares after some rounds."""
         losses = np.empty(len(part))
-        for f, (path, other) in enumerate(zip(paths, held)):
+        for f, (path, other) in enumerate(zip(paths, held_out)):
             fit = self._fit(kernel, path.evidence, path.shares[rounds], path.evidence.Y)
             losses[part == f] = other.losses(fit.expansion)
         return losses
@@ -284,8 +284,8 @@ class _Learner:
         """
         problem = squared_problem(kernel, evidence, Y, self.budget)
         order = self.rng.permutation(n_rows(problem.X))
-        few = kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
-        return fit_roughly(kernel.weighted(shares).candidates(few), problem, order, like)
+        some_rows = kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
+        return fit_roughly(kernel.weighted(shares).candidates(some_rows), problem, order, like)
 
 
 def _shared(products: Array, group: Indices | None) -> Array:

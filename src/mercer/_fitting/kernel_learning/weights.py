@@ -146,7 +146,7 @@ def _tuned(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget:
     if len(candidates) == 1:
         return candidates[0]
     problem = squared_problem(kernel, evidence, evidence.Y, budget)
-    return compare_kernels(kernel, problem, rng, once=True).kernel
+    return compare_kernels(kernel, problem, rng, first_stage_only=True).kernel
 
 
 def _check_semidefinite(kernel: WeightedSum) -> None:
@@ -178,7 +178,7 @@ class _Kernels:
         budget.require(4.0 * len(kernels) * n * n, f"the ({n}, {n}) matrices of {len(kernels)} kernels")
         matrices, units = np.empty((len(kernels), n, n), dtype=np.float32), np.ones(len(kernels))
         for k, kernel in enumerate(kernels):
-            K = np.asarray(gram(kernel, evidence.X, budget=budget, held=MATRICES_OF_WEIGHTS), dtype=np.float64)
+            K = np.asarray(gram(kernel, evidence.X, budget=budget, matrices=MATRICES_OF_WEIGHTS), dtype=np.float64)
             size = float(np.diag(K) @ share)
             K = centered(K, share)
             variance = float(np.diag(K) @ share)

@@ -46,9 +46,9 @@ def with_selections(columns: MachineColumns) -> MachineColumns:
         return columns
     folds, without = MachineFolds(columns), []
     for part, own in folds.parts:
-        held = np.isin(folds.fold, own)
-        without.append((replace(part, held=np.flatnonzero(held)), np.flatnonzero(held[problem.row])))
-    return replace(columns, without=tuple(without), held=np.zeros(0, dtype=np.intp))
+        held_out = np.isin(folds.fold, own)
+        without.append((replace(part, held_out=np.flatnonzero(held_out)), np.flatnonzero(held_out[problem.row])))
+    return replace(columns, without=tuple(without), held_out=np.zeros(0, dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class MachineFolds:
         given, n = self.problem.observations, n_rows(self.problem.exact.X)
         target = self.problem.exact.observations.point_target
         label = target.argmax(axis=1) if target.shape[1] > 1 else target[:, 0] > 0.0
-        few = self.problem.select is not None or n > MANY_ROWS
-        fold = dealt(label[:, None], FEW_FOLDS if few else PROGRAM_FOLDS)
+        costly = self.problem.select is not None or n > MANY_ROWS
+        fold = dealt(label[:, None], FEW_FOLDS if costly else PROGRAM_FOLDS)
         return np.asarray(fold[given.rows.point])
 
     @cached_property
@@ -136,8 +136,8 @@ class MachineFolds:
         """
         given, problem = self.problem.exact.observations, self.problem
         other = np.flatnonzero(~np.isin(given.rows.point, problem.centers))
-        few = 2 * len(other) < len(given.Y) or problem.select is not None
-        return np.arange(len(given.Y)) if few else other
+        all_count = 2 * len(other) < len(given.Y) or problem.select is not None
+        return np.arange(len(given.Y)) if all_count else other
 
     def _losses(self, outputs: Array) -> Array:
         """Losses (n,) of held-out outputs (n, q) whose mean over all rows is that of the compared ones."""
@@ -153,7 +153,7 @@ class MachineFolds:
         share = float(kept.sum() / (weight.sum() * len(folds)))
         m, q = columns.n_kept(alpha), Y.shape[1]
         theta = np.zeros((columns.Phi.shape[1] + 1, len(folds) * q)) if start is None else start.copy()
-        few = np.append(np.arange(m), -1)
+        active = np.append(np.arange(m), -1)
         loss = self.problem.losses[0]
         assert isinstance(loss, Logistic)
         programs = Programs(
@@ -164,7 +164,7 @@ class MachineFolds:
             alpha * share,
             self.problem.exact.intercept,
         )
-        theta[few], _ = solve_together(programs, theta[few], FOLD_GAIN)
+        theta[active], _ = solve_together(programs, theta[active], FOLD_GAIN)
         return theta
 
     def _is_past_best(self, found: Sequence[WithoutFolds]) -> bool:
@@ -197,8 +197,8 @@ class MachineFolds:
         outputs = np.empty_like(self.problem.targets)
         for place, (columns, folds) in enumerate(self.parts):
             rows, programs = np.flatnonzero(np.isin(self.fold, folds)), columns.programs(alpha)
-            few = np.append(np.arange(programs[0].m), -1)
-            starts = [None] * len(programs) if near is None else [*near.theta[place][few].T]
+            active = np.append(np.arange(programs[0].m), -1)
+            starts = [None] * len(programs) if near is None else [*near.theta[place][active].T]
             solutions = solve_all(programs, starts, FOLD_GAIN)
             for output, each in enumerate(zip(programs, solutions)):
                 outputs[rows, output] = loo_of_rows(*each, unit, rows)

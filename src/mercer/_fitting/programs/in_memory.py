@@ -83,7 +83,7 @@ def fit_machine(
         has_classes=targets.has_classes,
         verbose=spec.verbose,
     )
-    compared = compare_kernels(kernel, exact, rng, alone=False, once=True)
+    compared = compare_kernels(kernel, exact, rng, try_single=False, first_stage_only=True)
     unscaled = targets.has_classes or not spec.loss.needs_scale
     losses = spec.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
     problem = _problem(spec, losses, replace(exact, alpha=spec.alpha), compared.kernel, rng)

@@ -143,7 +143,7 @@ class MachineColumns:
     ``back`` is None if the columns are kernel values; otherwise columns are in the order of eigenvalues of the
     kernel matrix of the centers, the largest first, of which the ``negative`` part, in units of the largest, was
     clipped; None: not computed. ``without`` are columns of centers that were selected without the targets of some
-    rows (r,), which are held out of them. ``held`` are the observations that are held out here, None: all.
+    rows (r,), which are held out of them. ``held_out`` are the observations that are held out here, None: all.
     """
 
     problem: MachineProblem
@@ -152,7 +152,7 @@ class MachineColumns:
     back: Array | None
     negative: float | None = None
     without: "tuple[tuple[MachineColumns, Indices], ...]" = ()
-    held: Indices | None = None
+    held_out: Indices | None = None
 
     @cached_property
     def unit(self) -> float:
@@ -408,7 +408,7 @@ def _loo_of_outputs(
 
     Of losses with arcs for kinks, those with kinks if ``with_kinks``, and for the hinge in any case.
     """
-    own, rows = _own_columns(columns.problem, unit), columns.held
+    own, rows = _own_columns(columns.problem, unit), columns.held_out
     return [
         loo_of_program(p, found, unit, own, with_kinks=with_kinks or has_one_side(p.loss), rows=rows)
         for p, found in zip(programs, solutions)

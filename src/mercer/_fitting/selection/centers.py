@@ -209,7 +209,7 @@ def _selected(
     """The kernel with its centers, without those in the span of others."""
     kernel = compared.kernel
     centers = _centers(kernel, problem, candidates, n_centers, rng)
-    if _any_origin(problem) and isinstance(problem.selector, Given):
+    if _may_choose_origin(problem) and isinstance(problem.selector, Given):
         kernel = _centered_on_given(kernel, centers.rows)
     if not kernel.takes_values:
         check_size(kernel, self_similarity(kernel, centers.rows))
@@ -226,12 +226,12 @@ def reselect_centers(
     selection: ModelSelection, problem: SampleProblem, rows: Indices, rng: np.random.Generator
 ) -> ModelSelection:
     """As many centers for the chosen kernel, selected among some rows of the sample, by their targets alone."""
-    sample, weight = problem.sample, np.zeros(problem.sample.n_rows)
+    kernel, sample, weight = selection.kernel, problem.sample, np.zeros(problem.sample.n_rows)
     weight[rows] = problem.weight[rows]
     X = sample.X if in_single(selection.centers.rows) else in_double(sample.X)
-    few = replace(problem, sample=replace(sample, X=X, weight=weight), selector=selection.selector)
-    found = KernelComparison([selection.kernel], paths=selection.paths)
-    return _selected(found, selection.n_centers, selection.words, few, _prepared(selection.kernel, few, rng), rng)
+    problem = replace(problem, sample=replace(sample, X=X, weight=weight), selector=selection.selector)
+    compared, candidates = KernelComparison([kernel], paths=selection.paths), _prepared(kernel, problem, rng)
+    return _selected(compared, selection.n_centers, selection.words, problem, candidates, rng)
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
@@ -244,16 +244,23 @@ def _words_of_number(enough: int | None, most: int | None) -> str:
 def _compared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> KernelComparison:
     """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen."""
     most_rows = MOST_COMPARED_ROWS // rows_for_each(problem.copies)
-    few = problem.some(kernel, np.sort(rng.permutation(problem.sample.n_rows)[:most_rows]))
-    every_row = _every_row(kernel, few)
+    rows = np.sort(rng.permutation(problem.sample.n_rows)[:most_rows])
+    exact = _exact_problem(kernel, problem.some(kernel, rows))
     problem.budget.release()
-    any_origin, count = not isinstance(problem.selector, Given), problem.few_enough
     most = None if problem.n_centers is None else RANDOM_PER_SELECTED * problem.n_centers
-    alone = count or (problem.alpha is None and most is not None and most > RANDOM_PER_SELECTED * MANY_CENTERS)
-    return compare_kernels(kernel, every_row, rng, any_origin=any_origin, alone=alone, count=count, most=most)
+    many = most is not None and most > RANDOM_PER_SELECTED * MANY_CENTERS
+    return compare_kernels(
+        kernel,
+        exact,
+        rng,
+        choose_origin=not isinstance(problem.selector, Given),
+        try_single=problem.few_enough or (problem.alpha is None and many),
+        count_centers=problem.few_enough,
+        most=most,
+    )
 
 
-def _any_origin(problem: SampleProblem) -> bool:
+def _may_choose_origin(problem: SampleProblem) -> bool:
     """Whether a kernel may choose its origin: a free intercept compensates for it."""
     return problem.intercept and problem.penalty == "rkhs"
 
@@ -276,8 +283,7 @@ def precision_of(selection: ModelSelection, problem: SampleProblem) -> Precision
     m, n = n_rows(centers), problem.sample.n_rows
     if factor is None:
         return Precision(np.float64, np.nan, "float64")
-    few = not problem.plan.probe
-    size = LEAST_PROBE if few else probe_rows(m)
+    size = probe_rows(m) if problem.plan.probe else LEAST_PROBE
     probe = take(problem.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
     with at_most(problem.plan.sample_threads), stage("precision of products", verbose=problem.verbose):
         precision = _precision(selection, problem, probe)
@@ -289,7 +295,7 @@ def precision_of(selection: ModelSelection, problem: SampleProblem) -> Precision
             probe,
             alpha_share=LEAST_ALPHA_SHARE,
             intercept=problem.intercept,
-            known=not few,
+            known=problem.plan.probe,
         )
 
 
@@ -310,7 +316,7 @@ def _precision(selection: ModelSelection, problem: SampleProblem, probe: Any) ->
     )
 
 
-def _every_row(kernel: Kernel, problem: SampleProblem) -> ExactProblem:
+def _exact_problem(kernel: Kernel, problem: SampleProblem) -> ExactProblem:
     """The problem on all rows of the sample, on which kernels are compared."""
     problem = problem.some(kernel, np.flatnonzero(problem.weight > 0))
     block, fold, criterion_for = problem.sample.with_weight(), problem.fold, problem.criterion_for
@@ -330,7 +336,7 @@ def _every_row(kernel: Kernel, problem: SampleProblem) -> ExactProblem:
         alpha=problem.alpha,
         penalty=problem.penalty,
         intercept=problem.intercept,
-        budget=problem.budget.less(problem.plan.held),
+        budget=problem.budget.less(problem.plan.base_bytes),
         has_classes=problem.label is not None,
         verbose=problem.verbose,
     )
@@ -399,13 +405,13 @@ def _independent(selection: ModelSelection) -> ModelSelection:
     if factor is None or len(factor.kept) == 0 or np.array_equal(factor.kept, np.arange(n_rows(centers.rows))):
         return selection
     kept = factor.kept
-    few = replace(
+    independent = replace(
         centers,
         rows=take(centers.rows, kept),
         indices=None if centers.indices is None else centers.indices[kept],
         trace=None if centers.trace is None else centers.trace[kept],
     )
-    return replace(selection, centers=few, factor=RankFactor(factor.R, np.arange(len(kept))))
+    return replace(selection, centers=independent, factor=RankFactor(factor.R, np.arange(len(kept))))
 
 
 def _unrepresented(kernel: Kernel, problem: SampleProblem) -> float:

@@ -105,8 +105,8 @@ class SparseProblem:
     @property
     def chosen_by(self) -> ChosenBy:
         """Evidence uses all points as centers, with their kernel as covariance: only for few points."""
-        few = self.n_points <= MOST_FOR_EVIDENCE and self.settings.rule.penalty == "rkhs"
-        return self.settings.chosen_by if few or self.settings.chosen_by != "evidence" else "loo"
+        affordable = self.n_points <= MOST_FOR_EVIDENCE and self.settings.rule.penalty == "rkhs"
+        return self.settings.chosen_by if affordable or self.settings.chosen_by != "evidence" else "loo"
 
     @property
     def with_random_centers(self) -> ExactProblem:
