@@ -50,7 +50,7 @@ def by_moments(X, Y, weight, fold):
         reduce=lambda block, over: HeldRows(block).reduce(over),
         cells=10**4,
         fold=fold,
-        without=lambda f: decompose_moments(every - moments(np.flatnonzero(fold == f)), K),
+        spectrum_without=lambda f: decompose_moments(every - moments(np.flatnonzero(fold == f)), K),
         opposite_unit=weight,
     )
 

@@ -14,12 +14,12 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer._fitting.data import RowSchema, TrainingData
-from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
+from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData
 from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.memory import MemoryInputs, plan_within, threads_within
 from mercer._fitting.notices import warn_of_memory, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
-from mercer._fitting.selection.alpha_of_moments import PartOf, choose_alpha_from_moments, moment_fit
+from mercer._fitting.selection.alpha_of_moments import FoldMoments, choose_alpha_from_moments, moment_fit
 from mercer._fitting.selection.centers import (
     EncodedMoments,
     ModelSelection,
@@ -199,7 +199,7 @@ class PassState:
         best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
         solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + CRITERION_TIE))
-        return replace(self.concluded(evaluation, solution), mu=mu)
+        return replace(self.result_of(evaluation, solution), mu=mu)
 
     def _solution(
         self, evaluation: "EvaluationSample", mu: float | None, rows: PartlyRead | None
@@ -219,26 +219,28 @@ class PassState:
             moments,
             problem,
             scored_rows=evaluation.scored_rows,
-            part=self.part_of(self.gather, mu, rows),
+            fold_moments=self.fold_moments(self.gather, mu, rows),
             reselected=reselected,
         )
 
-    def part_of(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> PartOf | None:
+    def fold_moments(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> FoldMoments | None:
         """From a fold to the sums over its rows; None: rows are held out one by one."""
         if self.folds is None or rows is None:
             return None
         fold = self.folds.fold
 
-        def part(f: int) -> Moments:
+        def of_fold(f: int) -> Moments:
             return with_changes(*self.sums(gather, rows.some(np.flatnonzero(fold == f))), mu)
 
-        return part
+        return of_fold
 
     def evaluation_sample(self) -> "EvaluationSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
         size = n_held_out(self.spec, len(self.moments.t), self.additive.drawn.size)
-        drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.selection
-        problem, training = _sample_problem(self.spec, self.gather.encode, drawn, self.folds, known=known)
+        drawn, gather = replace(self.additive.drawn, size=size).least(), self.gather
+        problem, training = _sample_problem(
+            self.spec, gather.encode, drawn, self.folds, selection=gather.selection
+        )
         index = drawn.sample().index
         return EvaluationSample(problem, training, index, self._scored_rows(index))
 
@@ -256,7 +258,7 @@ class PassState:
             return scored_rows
         return np.flatnonzero(not_learned_from) if not not_learned_from.all() and not_learned_from.any() else None
 
-    def concluded(self, evaluation: "EvaluationSample", solution: ChosenSolution) -> FitResult:
+    def result_of(self, evaluation: "EvaluationSample", solution: ChosenSolution) -> FitResult:
         """The fit with its evidence."""
         training, index, rows = evaluation.training, evaluation.index, evaluation.scored_rows
         warn_of_fit(training.X, solution)
@@ -362,7 +364,7 @@ def start_state(
     index = sampled.drawn.sample().index
     if sampled.drawn.n_rows > len(index) or not reselects:
         problem = replace(problem, selector=_blind_to_half(problem.selector, len(index)))
-    learned = _learned(spec, problem, rng)
+    learned = _learn(spec, problem, rng)
     kernel = kernel if learned is None else learned.applied
     with at_most(problem.plan.threads):
         selection = choose_kernel_and_centers(kernel, problem, rng, compared)
@@ -432,23 +434,23 @@ def _reselected_fits(
     of_sample = MemoryRows(sample.X, sample.y, sample.weight)
     for positions, gather in evaluation.reselected:
         sums = with_changes(*state.sums(gather, of_sample), mu)
-        fits = moment_fit(gather.selection, sums, quiet, state.part_of(gather, mu, rows))
+        fits = moment_fit(gather.selection, sums, quiet, state.fold_moments(gather, mu, rows))
         yield positions, fits.of_rows(positions)
 
 
-def _learned(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) -> LearnedKernel | None:
+def _learn(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) -> LearnedKernel | None:
     """What the kernel learns from at most half of the sample: the others are evaluated."""
     if not spec.learns:
         return None
     sample, weight = problem.sample, problem.weight
     used = np.flatnonzero(weight > 0)
     fold = None if problem.fold is None else problem.fold[used]
-    evidence = Evidence(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
+    data = LearningData(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
     with at_most(problem.plan.threads):
         learned = learn_kernel(
             spec.kernel,
             spec.relevance,
-            evidence,
+            data,
             # Kernels are then compared with the same random centers as if nothing were learned.
             deepcopy(rng),
             problem.budget,
@@ -468,11 +470,11 @@ def _sample_problem(
     folds: Folds | None,
     *,
     rows: Rows | None = None,
-    known: ModelSelection | None = None,
+    selection: ModelSelection | None = None,
     as_many_as_fit: bool = False,
 ) -> tuple[SampleProblem, Training]:
     """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
-    ``known`` where kernel and centers are chosen, ``as_many_as_fit`` where only the budget limits the centers.
+    ``selection`` where kernel and centers are chosen, ``as_many_as_fit`` where only the budget limits the centers.
     """
     sample, has_classes = drawn.sample(), encode.targets.has_classes
     raw = Block(sample.X, sample.y, sample.weight, 0)
@@ -491,7 +493,7 @@ def _sample_problem(
     )
     q = block.y.shape[1]
     held_out = len(replace(drawn, size=n_held_out(spec, q, drawn.size)).least().key)
-    inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, has_classes, rows, known)
+    inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, has_classes, rows, selection)
     if as_many_as_fit and inputs.usual is not None:
         inputs = replace(inputs, usual=drawn.n_rows)
     plan = plan_within(inputs, spec.budget)

@@ -155,7 +155,7 @@ def _has_many_rows(s: Situation) -> str | None:
 
 
 def _memory_is_small(s: Situation) -> str | None:
-    limited = s.may_be_limited(s.data.block.X) and not s.exact.fits
+    limited = s.may_be_limited(s.data.block.X) and not s.exact.is_within_budget
     return "the memory is too small for every row to be a center" if limited else None
 
 

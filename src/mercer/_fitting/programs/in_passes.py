@@ -99,7 +99,7 @@ def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Gene
     _require_memory(state, first.training.Y.shape[1])
     objective = Objective(state.gather, sampled, _losses(loss, first, sampled.encode), spec.verbose)
     newton = Newton(objective, state, state.evaluation_sample())
-    return replace(newton.concluded(newton.descend(first.solution)), schema=sampled.schema, state=None)
+    return replace(newton.result_of(newton.descend(first.solution)), schema=sampled.schema, state=None)
 
 
 def _has_many(spec: FitSpec, n: int, m: int | None) -> bool:
@@ -228,9 +228,9 @@ class Newton:
             at = self._by_slopes(step.to, fits, alpha, step)
         return step
 
-    def concluded(self, step: NewtonStep) -> FitResult:
+    def result_of(self, step: NewtonStep) -> FitResult:
         """The fit that a step leads to."""
-        fit, passes = self.state.concluded(self.evaluation, step.solution), self.objective.passes
+        fit, passes = self.state.result_of(self.evaluation, step.solution), self.objective.passes
         last = fit.solution.paths[-1]
         solved = "solved" if step.is_last else "not solved"
         if not step.is_last:

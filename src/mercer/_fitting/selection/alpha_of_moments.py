@@ -32,7 +32,7 @@ from mercer.rows._sources.memory import HeldRows
 from mercer.rows._table import in_single
 
 # The moments of the rows of a fold.
-PartOf = Callable[[int], Moments]
+FoldMoments = Callable[[int], Moments]
 
 # Rows on which few alphas are compared: leave-one-out of each costs as much as a pass over the rows.
 ROWS_COMPARING_ALPHA = 2000
@@ -46,13 +46,13 @@ def choose_alpha_from_moments(
     problem: SampleProblem,
     *,
     scored_rows: Indices | None = None,
-    part: PartOf | None = None,
+    fold_moments: FoldMoments | None = None,
     reselected: ReselectedFits | None = None,
 ) -> ChosenSolution:
     """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
 
-    ``scored_rows`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the
-    moments of a fold, if rows are held out together; ``reselected`` fits with other centers for rows that selected
+    ``scored_rows`` are the rows of the sample on which alphas are compared, None: all; ``fold_moments`` returns
+    those of a fold, if rows are held out together; ``reselected`` fits with other centers for rows that selected
     the centers.
     """
     m = selection.n_centers
@@ -60,7 +60,7 @@ def choose_alpha_from_moments(
         m > MANY_CENTERS
         and problem.alpha is None
         and selection.alpha is not None
-        and part is None
+        and fold_moments is None
         and reselected is None
     ):
         near = _path_near(selection, selection.alpha, moments, problem, scored_rows)
@@ -70,7 +70,7 @@ def choose_alpha_from_moments(
             solution = select_alpha(selection, _fit_of(selection, spectrum, problem), problem, scored_rows)
             return replace(solution, paths=(*selection.paths, path))
     with stage(f"decomposition for {m:,} centers", verbose=problem.verbose):
-        fits = replace(moment_fit(selection, moments, problem, part), reselected=reselected)
+        fits = replace(moment_fit(selection, moments, problem, fold_moments), reselected=reselected)
     return select_alpha(selection, fits, problem, scored_rows)
 
 
@@ -156,7 +156,7 @@ def select_alpha(
 
 
 def moment_fit(
-    selection: ModelSelection, moments: Moments, problem: SampleProblem, part: PartOf | None = None
+    selection: ModelSelection, moments: Moments, problem: SampleProblem, fold_moments: FoldMoments | None = None
 ) -> MomentFit:
     """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
     decompose = partial(decompose_moments, K=selection.factor, intercept=problem.intercept, alpha=problem.alpha)
@@ -164,7 +164,9 @@ def moment_fit(
     fits = _fit_of(selection, decompose(moments), problem)
     problem.budget.release()
     return (
-        fits if part is None else replace(fits, fold=problem.fold, without=lambda f: decompose(moments - part(f)))
+        fits
+        if fold_moments is None
+        else replace(fits, fold=problem.fold, spectrum_without=lambda f: decompose(moments - fold_moments(f)))
     )
 
 

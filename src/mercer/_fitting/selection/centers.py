@@ -179,7 +179,7 @@ def choose_kernel_and_centers(
     float64, and with them all values.
     """
     known = compared is not None
-    compared = _compared(kernel, problem, rng) if compared is None else compared
+    compared = _compare_on_sample(kernel, problem, rng) if compared is None else compared
     n_centers = problem.n_centers
     words = f"{type(problem.selector).__name__} on {problem.sample.n_rows} rows"
     if problem.copies is not None and problem.virtual_centers:
@@ -189,16 +189,16 @@ def choose_kernel_and_centers(
         if compared.enough_centers is not None:
             n_centers = min(max(compared.enough_centers, LEAST_CENTERS), n_centers)
     found = compared, n_centers, words + problem.plan.words
-    selection = _selected(*found, problem, _prepared(kernel, problem, rng), rng)
+    selection = _select_centers(*found, problem, _candidates(kernel, problem, rng), rng)
     enough = n_centers is None or selection.n_centers >= n_centers or selection.least == np.inf
     if enough or not problem.may_be_precise:
         return selection
     precise = replace(problem, sample=replace(problem.sample, X=in_double(problem.sample.X)))
-    other = _selected(*found, precise, _prepared(kernel, precise, rng), rng)
+    other = _select_centers(*found, precise, _candidates(kernel, precise, rng), rng)
     return other if other.least < (1.0 - VISIBLE_GAIN) * selection.least else selection
 
 
-def _selected(
+def _select_centers(
     compared: KernelComparison,
     n_centers: int | None,
     words: str,
@@ -215,7 +215,7 @@ def _selected(
         check_size(kernel, self_similarity(kernel, centers.rows))
     factor = _factor(kernel, centers.rows, problem, NEARLY_DEPENDENT_CENTERS)
     unrepresented = 0.0 if factor is None else _unrepresented(kernel, problem)
-    return _independent(
+    return _drop_dependent(
         ModelSelection(
             kernel, centers, factor, compared.paths, words, problem.selector, unrepresented, compared.alpha
         )
@@ -230,8 +230,8 @@ def reselect_centers(
     weight[rows] = problem.weight[rows]
     X = sample.X if in_single(selection.centers.rows) else in_double(sample.X)
     problem = replace(problem, sample=replace(sample, X=X, weight=weight), selector=selection.selector)
-    compared, candidates = KernelComparison([kernel], paths=selection.paths), _prepared(kernel, problem, rng)
-    return _selected(compared, selection.n_centers, selection.words, problem, candidates, rng)
+    compared, candidates = KernelComparison([kernel], paths=selection.paths), _candidates(kernel, problem, rng)
+    return _select_centers(compared, selection.n_centers, selection.words, problem, candidates, rng)
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
@@ -241,7 +241,7 @@ def _words_of_number(enough: int | None, most: int | None) -> str:
     return f", as many as matter in leave-one-out{'' if most is None else f', of at most {most}'}"
 
 
-def _compared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> KernelComparison:
+def _compare_on_sample(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> KernelComparison:
     """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen."""
     most_rows = MOST_COMPARED_ROWS // rows_for_each(problem.copies)
     rows = np.sort(rng.permutation(problem.sample.n_rows)[:most_rows])
@@ -353,7 +353,7 @@ def _of_rows_alone(criterion_for: CriterionFor, orbits: Orbits) -> CriterionFor:
     return evaluated
 
 
-def _prepared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> CandidateRows:
+def _candidates(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> CandidateRows:
     """The rows of the sample as candidates, with what the selector precomputes for all kernels.
 
     Copies are candidates, too, unless targets select: a candidate would explain its own copies best.
@@ -391,12 +391,12 @@ def _factor(kernel: Kernel, centers: Any, problem: SampleProblem, tolerance: flo
     if problem.penalty != "rkhs":
         return None
     return factor_of(
-        _among(kernel, centers, problem),
+        _matrix_of_centers(kernel, centers, problem),
         tolerance=DEPENDENT_CENTERS if in_single(problem.sample.X, centers) else tolerance,
     )
 
 
-def _independent(selection: ModelSelection) -> ModelSelection:
+def _drop_dependent(selection: ModelSelection) -> ModelSelection:
     """Without centers that are in the span of others and would get no coefficient, in the order of the factor.
 
     If the kernel is positive for none of them, all stay: the model is a constant, and has centers.
@@ -422,7 +422,7 @@ def _unrepresented(kernel: Kernel, problem: SampleProblem) -> float:
     return NEARLY_DEPENDENT_CENTERS * largest / variance if variance > 0.0 else 0.0
 
 
-def _among(kernel: Kernel, centers: Any, problem: SampleProblem) -> Floats:
+def _matrix_of_centers(kernel: Kernel, centers: Any, problem: SampleProblem) -> Floats:
     """k(centers, centers) in float64, whatever the type of the rows: fits with small alpha need its digits."""
     if kernel.takes_values:
         return gram(kernel, kernel.subset(problem.sample.X, centers), budget=problem.budget)

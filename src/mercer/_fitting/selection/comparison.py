@@ -91,10 +91,10 @@ class ComparisonProblem:
     def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, stage: SearchStage) -> "ComparisonProblem":
         """The first points of an order with their copies, and the first of all these as centers."""
         points = problem.with_copies(order[: stage.n_rows])
-        part = problem.at(kernel, points)
+        at_points = problem.at(kernel, points)
         centers = order if len(points) == stage.n_rows else order[np.isin(order, points)]
         where = np.searchsorted(np.sort(points), centers[: stage.n_centers])
-        return cls(part, where, None if problem.alpha is None else np.array([problem.alpha]))
+        return cls(at_points, where, None if problem.alpha is None else np.array([problem.alpha]))
 
     def trials(self, kernels: Sequence[Kernel]) -> list[Trial]:
         """Every kernel for every alpha, several in parallel."""
@@ -226,10 +226,10 @@ def compare_kernels(
     kernels = kernel.candidates(resolving.X, resolving.observations.point_weight)
     if len(kernels) == 1 and not try_single:
         return KernelComparison(kernels)
-    return _climbed(kernels, problem, order, search_stages, count_centers=count_centers, most=most)
+    return _compare_in_stages(kernels, problem, order, search_stages, count_centers=count_centers, most=most)
 
 
-def _climbed(
+def _compare_in_stages(
     kernels: Sequence[Kernel],
     problem: ExactProblem,
     order: Indices,
@@ -260,7 +260,7 @@ def _climbed(
         value = extrapolated if last.needs_centers else least
         steps.append(step(stage, partial(climb, last.next_candidates, shape, value=value)))
     u = n_rows(problem.X)
-    return _concluded(kernels, steps, u, u if most is None else min(most, u))
+    return _conclude(kernels, steps, u, u if most is None else min(most, u))
 
 
 def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> SearchStage:
@@ -272,7 +272,7 @@ def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> Searc
     return SearchStage(n * len(problem.own_points) // n_rows(problem.X), m)
 
 
-def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, final: int) -> KernelComparison:
+def _conclude(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, final: int) -> KernelComparison:
     """The best kernel of the last step, and what is to be compared again with all u points as centers.
 
     ``final`` is the largest number of centers of the final fit.

@@ -22,9 +22,9 @@ class ExactProblem:
     """Points X (u rows), observations there, and how a fit is evaluated.
 
     ``criterion_for`` returns the criterion for some of the rows, with or without classes; ``alpha`` is a number,
-    or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together, and ``apart`` lists folds
-    for which the model without them is also returned. ``orbits`` tell which rows are copies of others, which the
-    criterion ignores; None: there are no copies.
+    or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together. For ``weightless_folds``,
+    which have rows without weight, the model without them is also returned. ``orbits`` tell which rows are copies
+    of others, which the criterion ignores; None: there are no copies.
     """
 
     X: Any
@@ -35,7 +35,7 @@ class ExactProblem:
     intercept: bool
     budget: Budget
     fold: Indices | None = None
-    apart: tuple[int, ...] = ()
+    weightless_folds: tuple[int, ...] = ()
     has_classes: bool = True
     verbose: int = 0
     orbits: Orbits | None = None
@@ -56,13 +56,13 @@ class ExactProblem:
         """The problem at some of its points, with all rows there."""
         if len(points) == n_rows(self.X):
             return self
-        X, part, rows = some_points(kernel, self.X, self.observations, points)
+        X, observations, rows = some_points(kernel, self.X, self.observations, points)
         fold = None if self.fold is None else self.fold[rows]
         orbits = None if self.orbits is None else self.orbits.some(rows)
         return replace(
             self,
             X=X,
-            observations=part,
+            observations=observations,
             criterion_for=lambda some: self.criterion_for(rows[some]),
             fold=fold,
             orbits=orbits,
