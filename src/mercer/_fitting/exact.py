@@ -28,10 +28,7 @@ from mercer._fitting.memory import (
     matrices_held,
     root_workers,
 )
-from mercer._fitting.notices import (
-    warn_of_indefinite,
-    warn_of_scales,
-)
+from mercer._fitting.notices import warn_of_indefinite, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
 from mercer._fitting.selection.alpha import ALPHA_PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer._fitting.selection.comparison import KernelComparison, compare_kernels
@@ -286,9 +283,8 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
     if single:
         problem = replace(problem, X=problem.X.astype(np.float64))
     fits, criterion = _root_fit(kernel, problem), problem.criterion
-    alphas = (
-        np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
-    )
+    chosen = np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha)
+    alphas = chosen if problem.alpha is None else np.array([alpha])
     losses = np.full((len(alphas), len(criterion.share)), np.inf)
     with suppress(NumericalError):
         losses = criterion.losses(fits.loo_outputs(alphas))

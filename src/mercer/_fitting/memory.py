@@ -373,11 +373,8 @@ def rows_within(extent: ExactShape, stage: SearchStage, available: float) -> int
 
 def resolving_rows(u: int, available: float) -> int:
     """Rows from which parameters given as strings are computed: all, or those whose distances fit into memory."""
-    return (
-        u
-        if available >= PAIR_BYTES * min(u, MAX_ROWS) ** 2
-        else max(2, min(u, int((available / PAIR_BYTES) ** 0.5)))
-    )
+    enough = available >= PAIR_BYTES * min(u, MAX_ROWS) ** 2
+    return u if enough else max(2, min(u, int((available / PAIR_BYTES) ** 0.5)))
 
 
 def least_comparison(extent: ExactShape, most: int) -> MemoryStage:
@@ -417,11 +414,8 @@ def check_exact(extent: ExactShape, budget: Budget, inputs_for: InputsForCenters
     if stage.n_bytes <= budget.n_bytes:
         stage = MemoryStage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
     available = budget.n_bytes
-    default = (
-        ['centers="auto"']
-        if auto and n > EXACT_ROWS and _fits(_lowered(inputs_for("auto"), available), available)
-        else []
-    )
+    helps = auto and n > EXACT_ROWS and _fits(_lowered(inputs_for("auto"), available), available)
+    default = ['centers="auto"'] if helps else []
     raise refusal(stage, budget, default + _fewer_centers(inputs_for, max(u // 2, 1), available), need)
 
 

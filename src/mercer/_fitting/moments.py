@@ -209,18 +209,14 @@ class PassState:
         if mu:
             assert self.spec.tangents is not None
             problem = replace(problem, copies=replace(self.spec.tangents, mu=mu))
-        reselected = (
-            partial(_reselected_fits, self, replace(evaluation, problem=problem), mu, rows)
-            if evaluation.reselected
-            else None
-        )
+        reselected = partial(_reselected_fits, self, replace(evaluation, problem=problem), mu, rows)
         return choose_alpha_from_moments(
             self.gather.selection,
             moments,
             problem,
             scored_rows=evaluation.scored_rows,
             fold_moments=self.fold_moments(self.gather, mu, rows),
-            reselected=reselected,
+            reselected=reselected if evaluation.reselected else None,
         )
 
     def fold_moments(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> FoldMoments | None:
@@ -518,8 +514,8 @@ def _sample_problem(
 
 def _every_copy(spec: FitSpec, inputs: MemoryInputs) -> bool:
     """Whether all rows and copies are centers, however few would be enough."""
-    known = spec.copies is not None or spec.tangents is not None
-    return known and inputs.n is not None and inputs.n <= EVERY_ROW
+    transformed = spec.copies is not None or spec.tangents is not None
+    return transformed and inputs.n is not None and inputs.n <= EVERY_ROW
 
 
 def with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:

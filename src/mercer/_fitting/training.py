@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 
 from mercer._fitting.memory import KERNELS_TO_COMPARE, MemoryInputs, blocks_of, most_loo_rows, row_bytes
-from mercer._fitting.notices import (
-    warn_of_constant,
-    warn_of_equal_rows,
-    warn_of_lost_digits,
-)
+from mercer._fitting.notices import warn_of_constant, warn_of_equal_rows, warn_of_lost_digits
 from mercer._fitting.result import ChosenSolution
 from mercer._fitting.selection.centers import ModelSelection
 from mercer._fitting.selection.path import ALPHAS

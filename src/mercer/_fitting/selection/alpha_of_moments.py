@@ -56,13 +56,8 @@ def choose_alpha_from_moments(
     the centers.
     """
     m = selection.n_centers
-    if (
-        m > MANY_CENTERS
-        and problem.alpha is None
-        and selection.alpha is not None
-        and fold_moments is None
-        and reselected is None
-    ):
+    one_by_one = m > MANY_CENTERS and problem.alpha is None and fold_moments is None and reselected is None
+    if one_by_one and selection.alpha is not None:
         near = _path_near(selection, selection.alpha, moments, problem, scored_rows)
         if near is not None:
             path, spectrum = near
@@ -163,11 +158,9 @@ def moment_fit(
     problem.budget.release()
     fits = _fit_of(selection, decompose(moments), problem)
     problem.budget.release()
-    return (
-        fits
-        if fold_moments is None
-        else replace(fits, fold=problem.fold, spectrum_without=lambda f: decompose(moments - fold_moments(f)))
-    )
+    if fold_moments is None:
+        return fits
+    return replace(fits, fold=problem.fold, spectrum_without=lambda f: decompose(moments - fold_moments(f)))
 
 
 def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: SampleProblem) -> MomentFit:
@@ -176,7 +169,7 @@ def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: Sample
         centers=selection.centers.rows,
         spectrum=spectrum,
         sample=problem.sample,
-        reduce=partial(_over, problem),
+        reduce=partial(_sum_over, problem),
         cells=problem.plan.cells,
         opposite_unit=problem.opposite_unit,
         unrepresented=selection.unrepresented,
@@ -185,10 +178,10 @@ def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: Sample
     )
 
 
-def _over(problem: SampleProblem, rows: Block, fold: Callable[[Block], Any]) -> Any:
-    """fold(block) summed over rows in memory, in as many threads as memory allows."""
+def _sum_over(problem: SampleProblem, rows: Block, of_block: Callable[[Block], Any]) -> Any:
+    """of_block(block) summed over rows in memory, in as many threads as memory allows."""
     with at_most(problem.plan.sample_threads):
-        total = HeldRows(rows, block_rows=LOO_ROWS_OF_BLOCK).reduce(fold)
+        total = HeldRows(rows, block_rows=LOO_ROWS_OF_BLOCK).reduce(of_block)
     problem.budget.release()
     return total
 
