@@ -29,7 +29,7 @@ ALL_INPUTS = {
     "random centers": replace(INPUTS, selector=Uniform(), n_centers=3000),
     "number not given": replace(INPUTS, n_centers=None),
     "unknown number of rows": replace(INPUTS, n=None, copied=True, row=8000.0),
-    "regression": replace(INPUTS, classes=False, q=3),
+    "regression": replace(INPUTS, has_classes=False, q=3),
 }
 
 
@@ -149,7 +149,7 @@ def traced_peak(fit):
         tracemalloc.stop()
 
 
-def classes(rng, n, d, k):
+def has_classes(rng, n, d, k):
     y = np.arange(n) % k
     return rng.normal(size=(n, d)) + np.random.default_rng(1).normal(size=(k, d))[y], y
 
@@ -177,7 +177,7 @@ OBJECTS = 2 * MIB
     ],
 )
 def test_a_fit_allocates_no_more_than_its_budget(rng, n, d, k, mib, parameters):
-    X, y = classes(rng, n, d, k)
+    X, y = has_classes(rng, n, d, k)
     model = KernelFisherClassifier(max_memory=mib / 1024, random_state=0, **parameters)
     _, peak = traced_peak(lambda: model.fit(X, y))
     assert peak <= mib * MIB + OBJECTS
@@ -195,7 +195,7 @@ EXACT = {
 @pytest.mark.slow
 @pytest.mark.parametrize("parameters", EXACT.values(), ids=EXACT)
 def test_the_memory_that_a_refused_exact_fit_asks_for_is_enough_and_most_of_it_is_needed(rng, parameters):
-    X, y = classes(rng, 800, 5, 2)
+    X, y = has_classes(rng, 800, 5, 2)
     model = KernelFisherClassifier(max_memory=0.001, random_state=0, **parameters)
     with pytest.raises(MemoryBudgetError) as caught:
         model.fit(X, y)
@@ -207,7 +207,7 @@ def test_the_memory_that_a_refused_exact_fit_asks_for_is_enough_and_most_of_it_i
 
 @pytest.mark.slow
 def test_a_fit_to_sparse_float32_rows_allocates_no_more_than_its_budget(rng):
-    X, y = classes(rng, 6000, 30, 2)
+    X, y = has_classes(rng, 6000, 30, 2)
     X[rng.random(X.shape) < 0.9] = 0.0
     model = KernelFisherClassifier(RBF(gamma=0.1), centers=100, max_memory=30 / 1024, random_state=0)
     _, peak = traced_peak(lambda: model.fit(sparse.csr_matrix(X.astype(np.float32)), y))
@@ -224,7 +224,7 @@ def test_a_regression_allocates_no_more_than_its_budget(rng):
 
 @pytest.mark.slow
 def test_kernels_of_a_sparse_fit_are_tried_one_by_one_where_the_budget_has_room_for_one(rng):
-    X, y = classes(rng, 700, 5, 2)
+    X, y = has_classes(rng, 700, 5, 2)
     # 4 x 700² sums over candidates and six columns for each of 10 centers: 15.3 MiB; three kernels would be 39.
     model = SparseFisherClassifier(max_centers=10, max_memory=16 / 1024, random_state=0)
     with limit_threads(3):
@@ -241,7 +241,7 @@ def test_blas_of_more_threads_takes_no_more_than_its_share_of_the_budget():
 
 @pytest.mark.slow
 def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_given(rng):
-    X, y = classes(rng, 6000, 3, 4)
+    X, y = has_classes(rng, 6000, 3, 4)
     few, many = (
         KernelFisherClassifier(RBF(gamma=0.3), centers=X[:80], max_memory=gib).fit(X, y) for gib in (0.009, None)
     )
@@ -254,7 +254,7 @@ def test_the_budget_changes_a_fit_by_rounding_only_where_kernel_and_centers_are_
 
 @pytest.mark.slow
 def test_the_report_says_what_is_less_within_max_memory(rng):
-    X, y = classes(rng, 6000, 3, 2)
+    X, y = has_classes(rng, 6000, 3, 2)
     few = KernelFisherClassifier(centers=50, max_memory=0.008, random_state=0).fit(X, y)
     assert re.search(r"within max_memory \d+ candidates, \d+ rows to compare kernels", few.report_.centers)
     usual = KernelFisherClassifier(RBF(gamma=0.3), centers=50, random_state=0).fit(X, y)

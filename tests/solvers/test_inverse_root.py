@@ -112,7 +112,7 @@ def test_the_model_without_a_fold_is_that_of_the_spectrum(rng, q):
     K, observations = narrow_rbf(rng, 15), observed(rng, 15, 20, q=q)
     spectrum, roots = both(K, observations, fold=np.arange(20) % 4)
     loo = spectrum.loo_outputs(np.array([0.1]))[0]
-    found, exact = (fits.without((2,), 0.1, loo)[2] for fits in (roots, spectrum))
+    found, exact = (fits.fold_models((2,), 0.1, loo)[2] for fits in (roots, spectrum))
     assert_allclose(found.coef, exact.coef, atol=1e-12)
     assert_allclose(found.intercept, exact.intercept, atol=1e-12)
 

@@ -37,13 +37,13 @@ def problem_of(X, Y, *, weight=None, alpha=None, penalty="rkhs", intercept=True,
     return ExactProblem(
         X=X,
         observations=Observations(Y, weight, np.minimum(weight, 1.0), every_row(n)),
-        criterion=lambda rows: squared_criterion(Y[rows], weight[rows]),
+        criterion_for=lambda rows: squared_criterion(Y[rows], weight[rows]),
         alpha=alpha,
         penalty=penalty,
         intercept=intercept,
         budget=Budget(2.0**30),
         fold=fold,
-        classes=False,
+        has_classes=False,
     )
 
 
@@ -69,7 +69,7 @@ def test_a_repeated_comparison_is_the_same_whatever_the_number_of_threads(short,
     found = []
     for threads in (1, 2, 3, 1):
         with limit_threads(threads):
-            found.append(of(problem, count=True))
+            found.append(of(problem, count_centers=True))
     for other in found[1:]:
         assert (other.best, other.alpha, other.enough_centers) == (
             found[0].best,
@@ -96,14 +96,14 @@ def test_a_repeated_comparison_is_the_same_whatever_the_number_of_threads(short,
 )
 def test_where_all_points_are_centers_the_best_kernel_is_that_of_exact_leave_one_out(rng, options):
     problem = smooth(rng, 120, **options)
-    found = of(problem, once=True)
+    found = of(problem, first_stage_only=True)
     path = found.paths[0]
     assert path.n_centers == path.n_points == 120
-    w, judge = problem.observations.point_weight, problem.judge
+    w, criterion = problem.observations.point_weight, problem.criterion
     for kernel, alphas, scores in zip(path.kernels, path.alphas, path.scores):
         K = kernel.block(problem.X, problem.X)
         spectrum = decompose(K, w, penalty=problem.penalty, intercept=problem.intercept)
-        exact = judge(loo_outputs(spectrum, problem.observations, alphas, problem.fold))
+        exact = criterion(loo_outputs(spectrum, problem.observations, alphas, problem.fold))
         # Directions below 1e-10 of K are not used: widths whose best fits need them are not the best.
         certain = alphas > 1e-7 * spectrum.trace
         np.testing.assert_allclose(scores[certain], exact[certain], rtol=1e-3)
@@ -150,26 +150,26 @@ def test_enough_centers_are_the_least_that_are_not_worse_by_one_standard_error(r
 
 
 def test_a_smooth_function_needs_few_centers(short, rng):
-    found = of(smooth(rng, 600), count=True)
+    found = of(smooth(rng, 600), count_centers=True)
     assert found.enough_centers <= 40
     assert max(path.n_centers for path in found.paths) < 160
 
 
 def test_a_checkerboard_needs_all_centers_and_all_rungs(short, rng):
-    found = of(checkerboard(rng, 600), count=True)
+    found = of(checkerboard(rng, 600), count_centers=True)
     assert found.enough_centers is None
     assert [path.n_centers for path in found.paths] == [40, 80, 160]
     assert found.best in found.for_all_points
 
 
-def step(*trials, count=False, enough_centers=None):
+def step(*trials, count_centers=False, enough_centers=None):
     """A step on the first stage, from the losses of four rows and the criterion with half of the centers."""
     share = np.full(4, 0.25)
     tried = [
-        replace(Trial.of(RBF(), np.ones(1), np.array([losses], dtype=float), share), before=before)
+        replace(Trial.of(RBF(), np.ones(1), np.array([losses], dtype=float), share), least_with_half=before)
         for losses, before in trials
     ]
-    return StageTrials(SEARCH_STAGES[0], dict(enumerate(tried)), enough_centers, count)
+    return StageTrials(SEARCH_STAGES[0], dict(enumerate(tried)), enough_centers, count_centers)
 
 
 BEST = [1.0, 2.0, 3.0, 4.0], 2.5
@@ -198,28 +198,28 @@ def test_kernels_that_are_close_are_compared_on_more_rows_with_as_many_centers()
 def test_close_kernels_come_in_the_order_of_their_promise(short, rng):
     found = step(BEST, (WORSE, 3.4), (WORSE, 3.9), ([1.5, 1.5, 3.5, 3.6], 2.525))
     assert found.by_extrapolation(found.tried) == [2, 0, 3, 1]
-    compared = of(smooth(rng, 300), once=True)
+    compared = of(smooth(rng, 300), first_stage_only=True)
     assert compared.best in compared.indistinguishable
     assert set(compared.indistinguishable) < set(range(15))
 
 
 def test_a_kernel_that_is_the_best_beyond_doubt_is_not_compared_again():
     assert not step(BEST, (WORSE, 3.0)).is_worth(SearchStage(600, 40))
-    assert not step(BEST, (WORSE, 3.0), count=True, enough_centers=28).is_worth(SearchStage(600, 40))
+    assert not step(BEST, (WORSE, 3.0), count_centers=True, enough_centers=28).is_worth(SearchStage(600, 40))
 
 
 def test_as_long_as_all_centers_are_needed_more_are_tried():
-    assert step(BEST, (WORSE, 3.0), count=True).is_worth(SEARCH_STAGES[1])
+    assert step(BEST, (WORSE, 3.0), count_centers=True).is_worth(SEARCH_STAGES[1])
 
 
 def test_compared_once_means_on_the_first_rung(short, rng):
-    found = of(checkerboard(rng, 600), once=True)
+    found = of(checkerboard(rng, 600), first_stage_only=True)
     assert [(path.n_points, path.n_centers) for path in found.paths] == [(150, 40)]
 
 
 def test_a_single_kernel_is_tried_only_for_its_alpha(short, rng):
     problem = smooth(rng, 300)
-    assert of(problem, RBF(gamma=1.0), alone=False).alpha is None
+    assert of(problem, RBF(gamma=1.0), try_single=False).alpha is None
     found = of(problem, RBF(gamma=1.0))
     assert found.alpha > 0
     assert found.paths == ()
@@ -282,7 +282,7 @@ def test_comparisons_on_more_rows_have_the_centers_that_are_needed(rng):
 
 
 def test_each_doubling_of_the_centers_is_expected_to_help_half_as_much_as_the_one_before():
-    trial = replace(Trial.of(RBF(), np.ones(1), np.full((1, 4), 0.8), np.full(4, 0.25)), before=1.0)
+    trial = replace(Trial.of(RBF(), np.ones(1), np.full((1, 4), 0.8), np.full(4, 0.25)), least_with_half=1.0)
     assert trial.extrapolated_to(0.0) == 0.8
     assert trial.extrapolated_to(1.0) == pytest.approx(0.8 * 0.8**0.5)
     assert trial.extrapolated_to(2.0) == pytest.approx(0.8 * 0.8**0.5 * 0.8**0.25)

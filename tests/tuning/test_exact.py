@@ -104,9 +104,9 @@ def test_alphas_are_tried_until_one_inside_is_the_best(goal, rows):
 
     def near(given):
         fits = Fits()
-        judge = lambda outputs: outputs[:, 0, 0] ** 2  # noqa: E731
+        criterion = lambda outputs: outputs[:, 0, 0] ** 2  # noqa: E731
         bounds = (1e-5, 1e3)
-        return choose_near(RBF(), fits, 1.0, judge, given=given, bounds=bounds, n_points=7), fits
+        return choose_near(RBF(), fits, 1.0, criterion, given=given, bounds=bounds, n_points=7), fits
 
     found, fits = near(given=False)
     best = np.clip(goal, 1e-5, 1e3)
@@ -262,7 +262,9 @@ def test_kernels_are_compared_with_few_centers_only_where_factors_of_all_rows_fo
     asked = []
     compare = exact.compare_kernels
     monkeypatch.setattr(
-        exact, "compare_kernels", lambda *args, **how: asked.append(how["once"]) or compare(*args, **how)
+        exact,
+        "compare_kernels",
+        lambda *args, **how: asked.append(how["first_stage_only"]) or compare(*args, **how),
     )
     X = np.random.default_rng(0).uniform(size=(620, 2))
     KernelRidgeRegressor(penalty=penalty, random_state=0).fit(X, X[:, 0])

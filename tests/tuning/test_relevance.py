@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
-from mercer._fitting.kernel_learning.evidence import Evidence
+from mercer._fitting.kernel_learning.evidence import LearningData
 from mercer._fitting.kernel_learning.relevance import _reliability, learn_relevance
 from mercer._gram import Budget
 from mercer.kernels import RBF, Laplacian, Matern, Polynomial
@@ -23,8 +23,8 @@ def two_of(d, n, seed):
 
 def learned(X, y, seed=0, *, scale=None, **choices):
     Y = np.reshape(y, (len(y), -1)) / (np.std(y) if scale is None else scale)
-    evidence = Evidence(X, Y, np.ones(len(y)), **choices)
-    return learn_relevance(RBF(), evidence, np.random.default_rng(seed), BUDGET, most=len(y), verbose=0)
+    data = LearningData(X, Y, np.ones(len(y)), **choices)
+    return learn_relevance(RBF(), data, np.random.default_rng(seed), BUDGET, most=len(y), verbose=0)
 
 
 # Means of three fits to two thirds of the rows each; the rough kernel, with the most noise, leaves most to others.
@@ -131,8 +131,8 @@ def test_rows_can_be_added_and_removed():
 
 def test_folds_are_not_split():
     fold = np.repeat(np.arange(20), 5)
-    evidence = Evidence(np.zeros((100, 2)), np.zeros((100, 1)), np.ones(100), fold)
-    part = evidence.parts(np.random.default_rng(0))
+    data = LearningData(np.zeros((100, 2)), np.zeros((100, 1)), np.ones(100), fold)
+    part = data.parts(np.random.default_rng(0))
     assert all(len(set(part[fold == f])) == 1 for f in range(20))
     assert set(part) == {0, 1, 2}
 

@@ -1,5 +1,6 @@
 """The way of a fit is open: it needs no estimator, and another fit is a function and two lines."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,7 @@ def curve():
 
 
 def data_of(X, y):
-    return TrainingData(MemoryRows(X, y), RowSchema(X.shape[1]), lambda y, *_: RealTargets(()), classes=False)
+    return TrainingData(MemoryRows(X, y), RowSchema(X.shape[1]), lambda y, *_: RealTargets(()), has_classes=False)
 
 
 def test_a_fit_needs_no_estimator(curve):
@@ -60,3 +61,12 @@ def test_another_fit_is_used_by_every_family_that_asks_for_it(curve, monkeypatch
     ):
         assert "again: a test asks for it" in str(model.fit(X, target).report_)
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("centers", ["auto", "all", 20])
+def test_free_memory_is_measured_once_for_a_fit_and_is_not_part_of_the_model(curve, monkeypatch, centers):
+    measured = []
+    monkeypatch.setattr("mercer._gram.budget.free_memory", lambda: measured.append(1) or 2.0**33)
+    model = KernelRidgeRegressor(RBF(gamma=0.5), centers=centers).fit(*curve)
+    assert len(measured) == 1
+    assert b"Budget" not in pickle.dumps(model)

@@ -50,7 +50,7 @@ def by_moments(X, Y, weight, fold):
         reduce=lambda block, over: HeldRows(block).reduce(over),
         cells=10**4,
         fold=fold,
-        without=lambda f: decompose_moments(every - moments(np.flatnonzero(fold == f)), K),
+        spectrum_without=lambda f: decompose_moments(every - moments(np.flatnonzero(fold == f)), K),
         opposite_unit=weight,
     )
 
@@ -150,12 +150,12 @@ class MeanShrunk:
 def test_alpha_is_chosen_for_any_solver_in_any_steps(at_once, again):
     y = np.array([[1.0], [3.0], [2.0]])
     fits, alphas, released = MeanShrunk(y, []), np.array([0.1, 0.5, 3.0]), []
-    judge = squared_criterion(y, np.ones(3))
+    criterion = squared_criterion(y, np.ones(3))
     tuned = choose_alpha(
         Linear(),
         fits,
         alphas,
-        judge,
+        criterion,
         at_once=at_once,
         n_points=3,
         recompute_loo=again,
@@ -165,7 +165,7 @@ def test_alpha_is_chosen_for_any_solver_in_any_steps(at_once, again):
     assert_array_equal(tuned.loo, fits.loo_outputs(np.array([0.1]))[0])
     assert_array_equal(tuned.fitted, tuned.loo)
     assert tuned.degrees_of_freedom == 1.0 / 1.1
-    path = alpha_path(Linear(), fits, alphas, judge, at_once=5, n_points=3)
+    path = alpha_path(Linear(), fits, alphas, criterion, at_once=5, n_points=3)
     assert_array_equal(tuned.paths[-1].scores, path.scores)
     # One call a step, and one more for the chosen alpha unless its outputs are held.
     steps = -(-3 // at_once)

@@ -68,7 +68,7 @@ def held_out_scores(problem, kernel, alpha, numbers):
         small = rule.penalty in ("rkhs", "coef")
         order = fold.order(rule, None if small else alpha, 30, np.random.default_rng(0))
         fits.append((fold.rows, along(fold.candidates, observations, order, alpha, rule.penalty)))
-    return problem.judge(held_out(fits, [observations], np.asarray(numbers))[0])
+    return problem.criterion(held_out(fits, [observations], np.asarray(numbers))[0])
 
 
 @pytest.mark.sampled(1)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from mercer import KernelFisherClassifier, KernelPCA, KernelRidgeRegressor
-from mercer._fitting.kernel_learning.evidence import Evidence
+from mercer._fitting.kernel_learning.evidence import LearningData
 from mercer._fitting.kernel_learning.weights import _by_alignment, _by_norm, _Kernels, _press_and_slope
 from mercer._gram import Budget
 from mercer.errors import KernelError
@@ -34,7 +34,9 @@ def two_of(n, seed):
 def rows():
     X, y = two_of(60, 0)
     weight = np.random.default_rng(1).integers(1, 4, 60).astype(float)
-    found, _ = _Kernels.of(list(single(0.5).values()), Evidence(X, np.column_stack([y, X[:, 2]]), weight), BUDGET)
+    found, _ = _Kernels.of(
+        list(single(0.5).values()), LearningData(X, np.column_stack([y, X[:, 2]]), weight), BUDGET
+    )
     # In double precision, for differences.
     return _Kernels(found.K.astype(np.float64), found.Y, weight)
 

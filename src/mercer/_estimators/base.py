@@ -182,8 +182,8 @@ class KernelModel(MercerEstimator):
             rows = MemoryRows(X, y, None if sample_weight is None else weight, block_rows=block_rows)
             schema = schema_of(model)
         check = self._block_validator()
-        targets_of, classes = model._targets_of, is_classifier(self)
-        return TrainingData(rows, schema, targets_of, classes, check, declared=declared, streamed=streamed)
+        targets_of, has_classes = model._targets_of, is_classifier(self)
+        return TrainingData(rows, schema, targets_of, has_classes, check, declared=declared, streamed=streamed)
 
     def _outputs(self, X: Any) -> Floats:
         """f (n, q) at new rows from any source."""

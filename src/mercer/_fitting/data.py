@@ -57,15 +57,15 @@ class TrainingData:
     """Rows with targets and weights, their columns, and how their targets are found; rows of ``folds`` are held
     out together.
 
-    ``classes``: targets are classes, and ``declared`` are classes besides those that occur. ``check`` makes the
-    validation of blocks from a number of features, None unless rows are vectors. ``streamed`` rows are read block
-    by block, and have not been validated.
+    ``has_classes``: targets are classes, and ``declared`` are classes besides those that occur. ``check`` makes
+    the validation of blocks from a number of features, None unless rows are vectors. ``streamed`` rows are read
+    block by block, and have not been validated.
     """
 
     rows: Rows
     schema: RowSchema
     targets_of: TargetsOf
-    classes: bool
+    has_classes: bool
     check: CheckOf | None = None
     folds: Folds | None = None
     declared: ArrayLike | None = None
@@ -89,7 +89,7 @@ class TrainingData:
         """The targets of rows in memory."""
         block = self.block
         weight: Array = np.asarray(block.weight)
-        return self.targets_of(block.y, Labels.of(block.y, weight) if self.classes else None, self.declared)
+        return self.targets_of(block.y, Labels.of(block.y, weight) if self.has_classes else None, self.declared)
 
 
 def check_names(known: Any, names: tuple[Any, ...] | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
+from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData
 from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.kernel_learning.relevance import Features
 from mercer._fitting.memory import (
@@ -28,10 +28,7 @@ from mercer._fitting.memory import (
     matrices_held,
     root_workers,
 )
-from mercer._fitting.notices import (
-    warn_of_indefinite,
-    warn_of_scales,
-)
+from mercer._fitting.notices import warn_of_indefinite, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
 from mercer._fitting.selection.alpha import ALPHA_PAIR, alphas_to_try, choose_alpha, choose_near
 from mercer._fitting.selection.comparison import KernelComparison, compare_kernels
@@ -57,7 +54,7 @@ from mercer.rows._progress import progress, stage
 from mercer.rows._table import in_single, n_rows, take
 
 # Fits with all points as centers, by alpha.
-Found = dict[float, AlphaFit]
+FitsByAlpha = dict[float, AlphaFit]
 # Up to this number of points two Cholesky factors of all cost less than a decomposition with a third of them as
 # centers.
 MOST_TO_CLIMB = 2000
@@ -68,17 +65,17 @@ class ExactFit:
     """A fit with every distinct row as a center; rows of a fold are held out together.
 
     Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
-    folds, together with the rest of theirs. ``few`` gives the memory of fits with fewer centers; ``learned`` is
-    what the kernel had to learn, None: nothing.
+    folds, together with the rest of theirs. ``inputs_for`` gives the memory of fits with fewer centers;
+    ``learned`` is what the kernel had to learn, None: nothing.
     """
 
     kernel: Kernel
     targets: Targets
     training: Training
-    part: Training
+    weighted: Training
     used: Indices
     problem: ExactProblem
-    few: InputsForCenters
+    inputs_for: InputsForCenters
     names: Sequence[str] | None = None
     learned: LearnedKernel | None = None
 
@@ -92,58 +89,74 @@ class ExactFit:
         names: Sequence[str] | None = None,
     ) -> "ExactFit":
         """The fit to a block of rows; ``names`` of its features for warnings, None: their numbers."""
-        training, part, used = training_of(spec.kernel, spec.weights, targets, block, folds)
-        unused = training.weight == 0
-        points, observations = at_points(spec.kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
-        criterion = targets.criterion(training)
+        training, weighted, used = training_of(spec.kernel, spec.weights, targets, block, folds)
+        X, Y, opposite_unit = weighted.X, weighted.Y, weighted.opposite_unit
+        points, observations = at_points(spec.kernel, X, Y, weighted.weight, weighted.unit, opposite_unit)
+        criterion_for = targets.criterion(training)
         problem = ExactProblem(
             X=points,
             observations=observations,
-            criterion=lambda rows: criterion(used[rows]),
+            criterion_for=lambda rows: criterion_for(used[rows]),
             alpha=spec.alpha,
             penalty=spec.norm,
             intercept=spec.intercept,
             budget=spec.budget,
-            fold=part.fold,
-            apart=() if folds is None else tuple(np.unique(folds.fold[unused]).tolist()),
-            classes=targets.has_classes,
+            fold=weighted.fold,
+            weightless_folds=() if folds is None else tuple(np.unique(folds.fold[training.weight == 0]).tolist()),
+            has_classes=targets.has_classes,
             verbose=spec.verbose,
         )
-        few = _few(spec, training.Y.shape[1], block, targets.has_classes)
-        return cls(spec.kernel, targets, training, part, used, problem, few, names)
+        q, rows = training.Y.shape[1], MemoryRows(block.X)
+
+        def inputs_for(centers: int | str) -> MemoryInputs:
+            asked = replace(spec, centers=centers)
+            return inputs_before_sample(asked, block.X, q, block.n_rows, targets.has_classes, rows).with_labels
+
+        return cls(spec.kernel, targets, training, weighted, used, problem, inputs_for, names)
 
     @property
-    def fits(self) -> bool:
+    def is_within_budget(self) -> bool:
         """Whether the fit stays within the budget."""
-        return fits_exact(self.kernel, self.problem)
+        return _extent(self.kernel, self.problem).n_bytes(1) <= self.problem.budget.n_bytes
 
     @cached_property
     def _prepared(self) -> ExactProblem:
         """The problem with rows that the kernel prepares once for the whole fit, if there is memory for them."""
-        if not self.fits:
+        if not self.is_within_budget:
             return self.problem
-        problem = replace(self.problem, X=self.kernel.prepared(self.problem.X))
-        return problem if fits_exact(self.kernel, problem) else self.problem
+        prepared = replace(self, problem=replace(self.problem, X=self.kernel.prepared(self.problem.X)))
+        return prepared.problem if prepared.is_within_budget else self.problem
 
     def with_learned(self, features: Features | None, rng: np.random.Generator) -> "ExactFit":
         """With what the kernel learns from the rows with weight."""
-        part, problem = self.part, self.problem
+        weighted, problem = self.weighted, self.problem
         learned = learn_kernel(
             self.kernel,
             features,
-            Evidence(part.X, part.Y, part.weight, part.fold),
+            LearningData(weighted.X, weighted.Y, weighted.weight, weighted.fold),
             rng,
             problem.budget,
-            classes=problem.classes,
-            most=len(part.Y),
+            has_classes=problem.has_classes,
+            most=len(weighted.Y),
             verbose=problem.verbose,
         )
         return replace(self, kernel=learned.applied, learned=learned)
 
-    def compare(self, rng: np.random.Generator, *, count: bool = False) -> KernelComparison:
-        """The best kernel, and how many centers are enough (``count``)."""
-        warn_of_scales(self.kernel, self.part.X, self.names)
-        return compare_exact(self.kernel, self._prepared, rng, self.few, count=count)
+    def compare(self, rng: np.random.Generator, *, count_centers: bool = False) -> KernelComparison:
+        """The best kernel, and how many centers are enough, if asked for; a fit too large is an error."""
+        kernel, problem = self.kernel, self._prepared
+        warn_of_scales(kernel, self.weighted.X, self.names)
+        check_exact(_extent(kernel, problem), problem.budget, self.inputs_for, auto=not kernel.takes_values)
+        u, definite = n_rows(problem.X), _definite(kernel, problem)
+        with _besides_blas_buffers(kernel, problem) as within:
+            return compare_kernels(
+                kernel,
+                within,
+                rng,
+                try_single=count_centers or (problem.alpha is None and u > INTERRUPTIBLE_ROWS),
+                count_centers=count_centers,
+                first_stage_only=definite and u <= MOST_TO_CLIMB and not count_centers,
+            )
 
     def fit(self, compared: KernelComparison) -> FitResult:
         """Choose alpha for the best kernel, and solve."""
@@ -152,7 +165,7 @@ class ExactFit:
         if self.learned is not None:
             solution = replace(solution, loo=self._without_own_part(solution, self.learned))
         warn_of_indefinite(solution.kernel, solution.negative or 0.0)
-        warn_of_fit(self.part.X, solution)
+        warn_of_fit(self.weighted.X, solution)
         support = used[observations.rows.first]
         centers = self.kernel.centers(training.X, support)
         if len(used) < len(training.Y):
@@ -183,22 +196,11 @@ class ExactFit:
         return loo
 
 
-def _few(spec: FitSpec, q: int, block: Block, classes: bool) -> InputsForCenters:
-    """From a value of ``centers`` to the memory inputs of a fit to these rows in memory, with q targets."""
-    rows = MemoryRows(block.X)
-
-    def few(centers: int | str) -> MemoryInputs:
-        written = replace(spec, centers=centers)
-        return inputs_before_sample(written, block.X, q, block.n_rows, classes, rows).with_labels
-
-    return few
-
-
 def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, centers: Any) -> ChosenSolution:
     """Outputs of all rows, also of those without weight, at which f is evaluated, by folds without their fold."""
     fitted = Expansion(solution.kernel, centers, solution.coef, solution.intercept)(training.X).astype(np.float64)
     loo = fitted.copy()
-    for f, model in solution.without.items():
+    for f, model in solution.fold_models.items():
         rows = np.flatnonzero((training.weight == 0) & (training.fold == f))
         loo[rows] = Expansion(solution.kernel, centers, model.coef, model.intercept)(take(training.X, rows))
     loo_opposite = None if solution.loo_opposite is None else loo.copy()
@@ -208,33 +210,21 @@ def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, ce
     return replace(solution, fitted=fitted, loo=loo, loo_opposite=loo_opposite)
 
 
-def fits_exact(kernel: Kernel, problem: ExactProblem) -> bool:
-    """Whether the fit to all points, O(u³), stays within the budget."""
-    return _extent(kernel, problem).n_bytes(1) <= problem.budget.n_bytes
-
-
-def compare_exact(
-    kernel: Kernel, problem: ExactProblem, rng: np.random.Generator, few: InputsForCenters, *, count: bool = False
-) -> KernelComparison:
-    """The best kernel, and how many centers are enough (``count``), if a fit to all is within the budget.
-
-    ``few`` gives the memory of fits that an error may suggest instead.
-    """
-    check_exact(_extent(kernel, problem), problem.budget, few, auto=not kernel.takes_values)
-    alone = count or (problem.alpha is None and n_rows(problem.X) > INTERRUPTIBLE_ROWS)
-    with _within(kernel, problem) as within:
-        once = _definite(kernel, problem) and n_rows(problem.X) <= MOST_TO_CLIMB and not count
-        return compare_kernels(kernel, within, rng, alone=alone, count=count, once=once)
-
-
 def fit_compared(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
     """The fit with every point as a center, when kernels were compared."""
-    with _within(compared.kernel, problem) as within:
-        return _fit(compared, within)
+    chooses_alpha = compared.alpha is None and problem.alpha is None
+    with _besides_blas_buffers(compared.kernel, problem) as within:
+        if chooses_alpha or not _definite(compared.kernel, within):
+            return _by_spectrum(compared, within)
+        compared_again, fits_by_alpha = _compare_at_all_points(compared, within)
+        # The penalty may be too small, or the kernel not what it says: the spectrum shows what is rounding error.
+        with suppress(NumericalError):
+            return _by_roots(compared_again, within, fits_by_alpha)
+        return _by_spectrum(compared_again, within)
 
 
 @contextmanager
-def _within(kernel: Kernel, problem: ExactProblem) -> Iterator[ExactProblem]:
+def _besides_blas_buffers(kernel: Kernel, problem: ExactProblem) -> Iterator[ExactProblem]:
     """The problem with the memory that the threads of BLAS leave, on as many threads as there is memory for."""
     threads = exact_threads(_extent(kernel, problem), problem.budget.n_bytes, blas_threads())
     with at_most(threads):
@@ -246,8 +236,8 @@ def _extent(kernel: Kernel, problem: ExactProblem) -> ExactShape:
     folds, singular = problem.fold is not None, problem.penalty == "coef"
     # Of rows in float32 the spectrum may be needed, too.
     roots = _definite(kernel, problem) and not in_single(problem.X)
-    held = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
-    return replace(problem.extent, held=held, folds=folds)
+    matrices = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
+    return replace(problem.extent, matrices=matrices, folds=folds)
 
 
 def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
@@ -255,20 +245,9 @@ def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
     return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > INTERRUPTIBLE_ROWS
 
 
-def _fit(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
-    """Choose alpha for the kernel on all points, and solve."""
-    known = compared.alpha is not None or problem.alpha is not None
-    if not known or not _definite(compared.kernel, problem):
-        return _by_spectrum(compared, problem)
-    climbed, found = _climbed(compared, problem)
-    solution = None
-    # The penalty may be too small, or the kernel not what it says: then the spectrum shows what is rounding error.
-    with suppress(NumericalError):
-        solution = _by_roots(climbed, problem, found)
-    return _by_spectrum(climbed, problem) if solution is None else solution
-
-
-def _climbed(compared: KernelComparison, problem: ExactProblem) -> tuple[KernelComparison, Found]:
+def _compare_at_all_points(
+    compared: KernelComparison, problem: ExactProblem
+) -> tuple[KernelComparison, FitsByAlpha]:
     """Kernels compared with all points as centers, if more centers matter and points are not too many.
 
     Also returns the fits of the best kernel, for alphas around that of the result.
@@ -277,7 +256,7 @@ def _climbed(compared: KernelComparison, problem: ExactProblem) -> tuple[KernelC
         return compared, {}
     alphas = {g: trial.alpha for g, trial in compared.for_all_points.items()}
     tried: dict[int, Trial] = {}
-    found: dict[int, Found] = {}
+    fits: dict[int, FitsByAlpha] = {}
 
     def trials_of(some: list[int]) -> list[Trial]:
         # The penalty of the best kernel so far is a good one for its neighbors.
@@ -285,17 +264,17 @@ def _climbed(compared: KernelComparison, problem: ExactProblem) -> tuple[KernelC
         words = f"comparison of kernels on {n_rows(problem.X):,} rows"
         with progress(words, len(some), verbose=problem.verbose, unit="kernels") as advance:
             for g in some:
-                tried[g], found[g] = _trial(compared.candidates[g], alphas[g], problem)
+                tried[g], fits[g] = _trial(compared.candidates[g], alphas[g], problem)
                 advance(1)
         return [tried[g] for g in some]
 
     climb(set(alphas), grid_shape(compared.candidates), trials_of)
     best = best_of(tried)
     path = path_of((tried[g] for g in sorted(tried)), n_rows(problem.X), None)
-    return replace(compared, best=best, alpha=alphas[best], paths=(*compared.paths, path)), found[best]
+    return replace(compared, best=best, alpha=alphas[best], paths=(*compared.paths, path)), fits[best]
 
 
-def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, Found]:
+def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, FitsByAlpha]:
     """A kernel with all points as centers, for alphas near one, or for the given one; values in float64.
 
     Also returns the fits, which are not those of kernel values in float32.
@@ -303,27 +282,26 @@ def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, 
     single = in_single(problem.X)
     if single:
         problem = replace(problem, X=problem.X.astype(np.float64))
-    fits, judge = _root_fit(kernel, problem), problem.judge
-    alphas = (
-        np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha) if problem.alpha is None else np.array([alpha])
-    )
-    losses = np.full((len(alphas), len(judge.share)), np.inf)
+    fits, criterion = _root_fit(kernel, problem), problem.criterion
+    chosen = np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha)
+    alphas = chosen if problem.alpha is None else np.array([alpha])
+    losses = np.full((len(alphas), len(criterion.share)), np.inf)
     with suppress(NumericalError):
-        losses = judge.losses(fits.loo_outputs(alphas))
-    return Trial.of(kernel, alphas, losses, judge.share), {} if single else fits.found
+        losses = criterion.losses(fits.loo_outputs(alphas))
+    return Trial.of(kernel, alphas, losses, criterion.share), {} if single else fits.fits
 
 
-def _root_fit(kernel: Kernel, problem: ExactProblem, found: Found | None = None) -> RootFit:
+def _root_fit(kernel: Kernel, problem: ExactProblem, fits_by_alpha: FitsByAlpha | None = None) -> RootFit:
     extent = _extent(kernel, problem)
-    K = gram(kernel, problem.X, budget=problem.budget, held=extent.held)
+    K = gram(kernel, problem.X, budget=problem.budget, matrices=extent.matrices)
     matrix = Projected.of(K, problem.observations.point_weight, intercept=problem.intercept)
     workers = root_workers(extent, problem.budget.n_bytes, blas_threads())
-    return RootFit(matrix, problem.observations, problem.fold, workers, found or {})
+    return RootFit(matrix, problem.observations, problem.fold, workers, fits_by_alpha or {})
 
 
-def _by_roots(compared: KernelComparison, problem: ExactProblem, found: Found) -> ChosenSolution:
+def _by_roots(compared: KernelComparison, problem: ExactProblem, fits_by_alpha: FitsByAlpha) -> ChosenSolution:
     """Few alphas, one Cholesky factor each unless their fits were found before."""
-    fits = _root_fit(compared.kernel, problem, found)
+    fits = _root_fit(compared.kernel, problem, fits_by_alpha)
     matrix = fits.projected
     start = compared.alpha if problem.alpha is None else problem.alpha
     assert start is not None
@@ -336,7 +314,7 @@ def _by_roots(compared: KernelComparison, problem: ExactProblem, found: Found) -
             compared.kernel,
             replace(fits, advance=advance),
             max(start, matrix.least_alpha),
-            problem.judge,
+            problem.criterion,
             given=problem.alpha is not None,
             bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), most),
             n_points=n_rows(problem.X),
@@ -346,7 +324,7 @@ def _by_roots(compared: KernelComparison, problem: ExactProblem, found: Found) -
         # Kernel values in float32: the best alpha may be smaller.
         raise _too_small(solution.alpha)
     problem.budget.release()
-    return replace(solution, without=fits.without(problem.apart, solution.alpha, solution.loo))
+    return replace(solution, fold_models=fits.fold_models(problem.weightless_folds, solution.alpha, solution.loo))
 
 
 def _too_small(alpha: float) -> NumericalError:
@@ -358,8 +336,8 @@ def _too_small(alpha: float) -> NumericalError:
 def _by_spectrum(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:
     """All alphas from one eigendecomposition."""
     with limit_threads(1):
-        held = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
-        K = gram(compared.kernel, problem.X, budget=problem.budget, held=held)
+        matrices = SINGULAR_HELD if problem.penalty == "coef" else MATRICES_HELD
+        K = gram(compared.kernel, problem.X, budget=problem.budget, matrices=matrices)
         weight = problem.observations.point_weight
         with stage(f"decomposition of {len(K):,} rows", verbose=problem.verbose):
             spectrum = decompose(K, weight, penalty=problem.penalty, intercept=problem.intercept)
@@ -371,11 +349,12 @@ def _by_spectrum(compared: KernelComparison, problem: ExactProblem) -> ChosenSol
                 compared.kernel,
                 fits,
                 alphas_to_try(problem.alpha, spectrum.trace),
-                problem.judge,
+                problem.criterion,
                 at_once=at_once,
                 n_points=n_rows(problem.X),
                 recompute_loo=True,
                 paths=compared.paths,
                 release=problem.budget.release,
             )
-        return replace(solution, without=fits.without(problem.apart, solution.alpha, solution.loo))
+        weightless, loo = problem.weightless_folds, solution.loo
+        return replace(solution, fold_models=fits.fold_models(weightless, solution.alpha, loo))

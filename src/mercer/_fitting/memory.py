@@ -20,7 +20,7 @@ from mercer._gram.blocks import BLOCK_SIZE, MATRICES_HELD
 from mercer._gram.budget import GIB, readable_size
 from mercer._gram.moments import PRODUCT_ROWS
 from mercer._linalg.threads import ITEMS_AHEAD
-from mercer._scores.criteria import judging_bytes
+from mercer._scores.criteria import evaluation_bytes
 from mercer._solvers.moments.leave_one_out import ROWS_IN_MEMORY as LOO_BLOCK_ROWS
 from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers._base import Extent
@@ -98,7 +98,7 @@ class MemoryInputs:
     """The properties of a fit with centers that determine its memory.
 
     ``row`` and ``item`` are the bytes of a row and of a number in it; of ``n`` rows (None: not known) ``sample``
-    are in memory, and leave-one-out uses ``held_out`` of them. There are q targets, with or without ``classes``,
+    are in memory, and leave-one-out uses ``held_out`` of them. There are q targets, with or without classes,
     ``n_centers`` (None: chosen by the selector), ``kernels`` and ``alphas`` to compare, at most ``threads``.
     ``copied``: blocks of rows are not views; ``blocks`` of kernel values are in memory while one is computed.
     However few rows are requested, at least ``floor`` are kept, and ``least`` for the labels. ``usual`` is the
@@ -115,7 +115,7 @@ class MemoryInputs:
     threads: int
     n: int | None = None
     item: int = 8
-    classes: bool = True
+    has_classes: bool = True
     kernels: int = 1
     alphas: int = len(ALPHAS)
     copied: bool = False
@@ -135,7 +135,7 @@ class MemoryInputs:
         return float(self.blocks * self.item + (8 if self.item < 8 else 0))
 
     @property
-    def held(self) -> float:
+    def base_bytes(self) -> float:
         """Bytes of the sample, its targets and the centers, and of BLAS for all threads but the first."""
         rows = self.sample * (self.row + 8.0 * self.q + 8.0 * ROW_NUMBERS) + self.m * self.row
         return rows + (self.threads - 1) * BLAS_BUFFER
@@ -172,7 +172,7 @@ class MemoryPlan:
     ``n_centers`` is their largest number (None: chosen by the selector), ``lowered`` if the budget sets it.
     ``threads`` work in the pass over all rows, ``sample_threads`` in passes over the sample. Kernels are compared
     in ``search_stages``; ``alphas`` are evaluated at once in the end. Products use blocks of ``cells`` kernel
-    values. ``probe``: whether the precision of products is tested. ``held`` is the memory of the sample in bytes.
+    values. ``probe``: whether the precision of products is tested. ``base_bytes`` are those of the sample.
     """
 
     n_centers: int | None
@@ -183,7 +183,7 @@ class MemoryPlan:
     alphas: int
     cells: int
     probe: bool
-    held: float
+    base_bytes: float
     selector: CenterSelector
     stages: tuple[MemoryStage, ...] = field(repr=False)
     words: str = ""
@@ -232,7 +232,7 @@ def _plan(inputs: MemoryInputs, available: float) -> MemoryPlan:
     sample_threads, selector = _selection(inputs, available)
     before, inputs = inputs, replace(inputs, selector=selector)
     search_stages = search_stages_within(
-        _of_sample(inputs), available - inputs.held, RANDOM_PER_SELECTED * inputs.m
+        _of_sample(inputs), available - inputs.base_bytes, RANDOM_PER_SELECTED * inputs.m
     )
     m, n = inputs.m, inputs.held_out
     alphas = _first(_down(inputs.alphas), lambda a: _loo_bytes(inputs, n, m, a, sample_threads), available)
@@ -246,7 +246,7 @@ def _plan(inputs: MemoryInputs, available: float) -> MemoryPlan:
         alphas=alphas,
         cells=int(max(min(cells, BLOCK_SIZE), m)),
         probe=_probe_bytes(inputs, sample_threads) <= available,
-        held=inputs.held,
+        base_bytes=inputs.base_bytes,
         selector=selector,
         stages=(),
     )
@@ -260,31 +260,32 @@ def _stages(inputs: MemoryInputs, plan: MemoryPlan) -> Iterator[MemoryStage]:
     if inputs.compares:
         for stage in plan.search_stages:
             words = f"the comparison of kernels on {stage.n_rows} rows with {stage.n_centers} centers"
-            yield MemoryStage(words, inputs.held + search_bytes(_of_sample(inputs), stage, 1))
+            yield MemoryStage(words, inputs.base_bytes + search_bytes(_of_sample(inputs), stage, 1))
     yield MemoryStage(
-        f"the selection of {m} centers", inputs.held + plan.selector.n_bytes(m, inputs.extent(plan.sample_threads))
+        f"the selection of {m} centers",
+        inputs.base_bytes + plan.selector.n_bytes(m, inputs.extent(plan.sample_threads)),
     )
     if plan.probe:
         yield MemoryStage(f"the trial of products for {m} centers", _probe_bytes(inputs, plan.sample_threads))
     yield MemoryStage(
         f"the pass for the moments of {m} centers", _pass_bytes(replace(inputs, threads=plan.threads))
     )
-    yield MemoryStage(f"the solution for {m} centers", inputs.held + 8.0 * MOMENTS_HELD * m * m)
+    yield MemoryStage(f"the solution for {m} centers", inputs.base_bytes + 8.0 * MOMENTS_HELD * m * m)
     words = f"leave-one-out outputs of {held_out} rows for {plan.alphas} of {inputs.alphas} alphas and {q} targets"
     yield MemoryStage(words, _loo_bytes(inputs, held_out, m, plan.alphas, plan.sample_threads))
     outputs = _cell_bytes(inputs) * min(plan.cells, held_out * m)
     yield MemoryStage(f"outputs of {held_out} rows", _solved_bytes(inputs, m) + outputs)
-    if inputs.classes:
+    if inputs.has_classes:
         yield MemoryStage(
-            f"the calibration on {held_out} rows and {q} targets", inputs.held + _calibration_bytes(inputs)
+            f"the calibration on {held_out} rows and {q} targets", inputs.base_bytes + _calibration_bytes(inputs)
         )
 
 
 @dataclass(frozen=True)
 class ExactShape:
-    """A fit to n rows with q targets, with or without ``classes``; its centers are u rows of ``row`` bytes.
+    """A fit to n rows with q targets, with or without classes; its centers are u rows of ``row`` bytes.
 
-    ``held`` matrices (u, u) are in memory at its peak; ``folds``: several rows are held out together.
+    ``base_bytes`` matrices (u, u) are in memory at its peak; ``folds``: several rows are held out together.
     """
 
     n: int
@@ -292,21 +293,21 @@ class ExactShape:
     q: int
     row: float
     alphas: int = len(ALPHAS)
-    classes: bool = True
-    held: int = MATRICES_HELD
+    has_classes: bool = True
+    matrices: int = MATRICES_HELD
     folds: bool = False
 
     def n_bytes(self, alphas: int) -> float:
         """Peak memory with this many alphas compared at once.
 
-        ``held`` matrices during the decomposition; after it one remains, and two more are needed for
+        ``matrices`` matrices during the decomposition; after it one remains, and two more are needed for
         leave-one-out.
         """
         n, u, q = self.n, self.u, self.q
         rows = n * (8.0 * q + 8.0 * ROW_NUMBERS) + 2.0 * u * self.row
         leaving = 24.0 * u * u + 8.0 * alphas * n * (q + 8.0)
-        judging = judging_bytes(judged_at_once(alphas, n, q), n, q, classes=self.classes)
-        return rows + max(gram_bytes(u, self.held), leaving + judging)
+        evaluation = evaluation_bytes(evaluated_at_once(alphas, n, q), n, q, has_classes=self.has_classes)
+        return rows + max(gram_bytes(u, self.matrices), leaving + evaluation)
 
 
 def exact_threads(extent: ExactShape, available: float, threads: int) -> int:
@@ -318,7 +319,7 @@ def exact_threads(extent: ExactShape, available: float, threads: int) -> int:
 
 def alphas_at_once(extent: ExactShape, available: float) -> int:
     """How many alphas are evaluated at once besides one decomposition."""
-    return _first(_down(judged_at_once(extent.alphas, extent.n, extent.q)), extent.n_bytes, available)
+    return _first(_down(evaluated_at_once(extent.alphas, extent.n, extent.q)), extent.n_bytes, available)
 
 
 def root_workers(extent: ExactShape, available: float, workers: int) -> int:
@@ -372,11 +373,8 @@ def rows_within(extent: ExactShape, stage: SearchStage, available: float) -> int
 
 def resolving_rows(u: int, available: float) -> int:
     """Rows from which parameters given as strings are computed: all, or those whose distances fit into memory."""
-    return (
-        u
-        if available >= PAIR_BYTES * min(u, MAX_ROWS) ** 2
-        else max(2, min(u, int((available / PAIR_BYTES) ** 0.5)))
-    )
+    enough = available >= PAIR_BYTES * min(u, MAX_ROWS) ** 2
+    return u if enough else max(2, min(u, int((available / PAIR_BYTES) ** 0.5)))
 
 
 def least_comparison(extent: ExactShape, most: int) -> MemoryStage:
@@ -390,7 +388,7 @@ def search_batches(extent: ExactShape, m: int, available: float) -> tuple[int, i
     """How many kernels are compared in parallel with m centers on all points, and of how many alphas at once."""
     stage = SearchStage(extent.u, m)
     workers = _first(_down(MOST_AT_ONCE), lambda k: search_bytes(extent, stage, k), available)
-    most = judged_at_once(extent.alphas, extent.n, extent.q)
+    most = evaluated_at_once(extent.alphas, extent.n, extent.q)
     return workers, _first(_down(most), lambda a: search_bytes(extent, stage, workers, a), available)
 
 
@@ -398,12 +396,13 @@ def search_bytes(extent: ExactShape, stage: SearchStage, workers: int, alphas: i
     """Kernels compared with m centers on u points: distances; for each kernel its values, coordinates, basis."""
     u, m, q = stage.n_rows, stage.n_centers, extent.q
     n = extent.n * u / max(extent.u, 1)
-    outputs = 8.0 * alphas * n * (3.0 * q + 2.0) + judging_bytes(alphas, int(n), q, classes=extent.classes)
+    outputs = 8.0 * alphas * n * (3.0 * q + 2.0)
+    outputs += evaluation_bytes(alphas, int(n), q, has_classes=extent.has_classes)
     each = 8.0 * (5.0 * u * m + 9.0 * m * m) + outputs
     return u * extent.row + 8.0 * u * m + workers * each
 
 
-def check_exact(extent: ExactShape, budget: Budget, few: InputsForCenters, *, auto: bool = True) -> None:
+def check_exact(extent: ExactShape, budget: Budget, inputs_for: InputsForCenters, *, auto: bool = True) -> None:
     """Raise MemoryBudgetError if a fit with every distinct row as a center is too large; suggest what fits.
 
     ``auto``: whether the default number of centers for many rows may be suggested.
@@ -411,16 +410,13 @@ def check_exact(extent: ExactShape, budget: Budget, few: InputsForCenters, *, au
     n, u, need = extent.n, extent.u, extent.n_bytes(1)
     if need <= budget.n_bytes:
         return
-    stage = MemoryStage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.held))
+    stage = MemoryStage(f"the ({u}, {u}) kernel matrix and its decomposition", gram_bytes(u, extent.matrices))
     if stage.n_bytes <= budget.n_bytes:
         stage = MemoryStage(f"leave-one-out outputs of {n} rows besides their ({u}, {u}) kernel matrix", need)
     available = budget.n_bytes
-    default = (
-        ['centers="auto"']
-        if auto and n > EXACT_ROWS and _fits(_lowered(few("auto"), available), available)
-        else []
-    )
-    raise refusal(stage, budget, default + _fewer_centers(few, max(u // 2, 1), available), need)
+    helps = auto and n > EXACT_ROWS and _fits(_lowered(inputs_for("auto"), available), available)
+    default = ['centers="auto"'] if helps else []
+    raise refusal(stage, budget, default + _fewer_centers(inputs_for, max(u // 2, 1), available), need)
 
 
 def sparse_path_bytes(u: int, m: int, c: int) -> float:
@@ -469,22 +465,22 @@ def _remedies(inputs: MemoryInputs, budget: Budget) -> list[str]:
         found += _fewer_centers(inputs.written, inputs.n_centers - 1, available)
 
     def fewer(n: int) -> MemoryInputs:
-        held = max(n, inputs.floor) + inputs.least
-        return replace(inputs, sample=min(held, inputs.sample), held_out=min(n + inputs.least, inputs.held_out))
+        sample = max(n, inputs.floor) + inputs.least
+        return replace(inputs, sample=min(sample, inputs.sample), held_out=min(n + inputs.least, inputs.held_out))
 
     rows = _most(lambda n: _fits(fewer(n), available), inputs.sample - inputs.least - 1)
     return found + ([f"loo_rows={_below(rows)}"] if rows >= 2 * LEAST_COMPARED_POINTS else [])
 
 
-def _fewer_centers(few: Callable[[int], MemoryInputs], high: int, available: float) -> list[str]:
+def _fewer_centers(inputs_for: Callable[[int], MemoryInputs], high: int, available: float) -> list[str]:
     """The largest number of centers of two digits, up to ``high``, for which it fits; none if not even one does.
 
     Memory grows with the number as long as the selector is the same.
     """
     numbers = {k * 10**e for e in range(len(str(high))) for k in range(1, 100) if k * 10**e <= high}
-    for _, alike in groupby(sorted(numbers, reverse=True), lambda m: type(few(m).selector)):
+    for _, alike in groupby(sorted(numbers, reverse=True), lambda m: type(inputs_for(m).selector)):
         some = sorted(alike)
-        found = bisect_left(some, True, key=lambda m: not _fits(few(m), available))
+        found = bisect_left(some, True, key=lambda m: not _fits(inputs_for(m), available))
         if found:
             return [f"centers={some[found - 1]}"]
     return []
@@ -519,12 +515,13 @@ def _pass_bytes(inputs: MemoryInputs) -> float:
     """Moments: a piece of kernel values for each thread, sums that wait to be added, and coordinates."""
     m, piece, threads = inputs.m, _rows(inputs, PRODUCT_ROWS), inputs.threads
     each = piece * (m * inputs.value + 3.0 * inputs.row + 16.0 * (inputs.q + 1)) + 8.0 * m * m
-    return inputs.held + threads * each + 8.0 * m * m * (ITEMS_AHEAD * threads + 4) + _in_flight(inputs, threads)
+    sums = threads * each + 8.0 * m * m * (ITEMS_AHEAD * threads + 4)
+    return inputs.base_bytes + sums + _in_flight(inputs, threads)
 
 
 def _solved_bytes(inputs: MemoryInputs, m: int) -> float:
     """Moments, the factor of the penalty and the basis of the solution."""
-    return inputs.held + 24.0 * m * m
+    return inputs.base_bytes + 24.0 * m * m
 
 
 def _cell_bytes(inputs: MemoryInputs) -> float:
@@ -540,13 +537,13 @@ def _loo_bytes(inputs: MemoryInputs, n: int, m: int, alphas: int, threads: int) 
         * min(n, LOO_BLOCK_ROWS)
         * (2.0 * m * inputs.value + 3.0 * inputs.item * alphas * inputs.q + 3.0 * inputs.row)
     )
-    step = judged_at_once(alphas, n, inputs.q)
-    judging = 8.0 * step * n * inputs.q + judging_bytes(step, n, inputs.q, classes=inputs.classes)
+    step = evaluated_at_once(alphas, n, inputs.q)
+    evaluation = 8.0 * step * n * inputs.q + evaluation_bytes(step, n, inputs.q, has_classes=inputs.has_classes)
     slopes = 16.0 * m * alphas * inputs.q
-    return _solved_bytes(inputs, m) + 8.0 * n * inputs.q + slopes + outputs + max(work, outputs, judging)
+    return _solved_bytes(inputs, m) + 8.0 * n * inputs.q + slopes + outputs + max(work, outputs, evaluation)
 
 
-def judged_at_once(alphas: int, n: int, q: int) -> int:
+def evaluated_at_once(alphas: int, n: int, q: int) -> int:
     """Number of alphas evaluated at once, of those with outputs in memory."""
     return min(alphas, max(1, JUDGED_OUTPUTS // max(n * q, 1)))
 
@@ -569,7 +566,7 @@ def probe_rows(m: int) -> int:
 def _probe_bytes(inputs: MemoryInputs, threads: int) -> float:
     """Moments of a few rows, for values in float32 in both precisions."""
     return (
-        inputs.held
+        inputs.base_bytes
         + min(threads, 2) * min(probe_rows(inputs.m), PRODUCT_ROWS) * inputs.m * inputs.value
         + 8.0 * PROBE_HELD * inputs.m**2
     )
@@ -580,16 +577,16 @@ def _selection(inputs: MemoryInputs, available: float) -> tuple[int, CenterSelec
 
     def cost(threads: int) -> float:
         m = inputs.m
-        return inputs.held + inputs.selector.n_bytes(m, inputs.extent(threads))
+        return inputs.base_bytes + inputs.selector.n_bytes(m, inputs.extent(threads))
 
     threads = _first(_down(inputs.threads), cost, available)
     if cost(threads) <= available:
         return threads, inputs.selector
-    return threads, inputs.selector.within(available - inputs.held, inputs.n_centers, inputs.extent(threads))
+    return threads, inputs.selector.within(available - inputs.base_bytes, inputs.n_centers, inputs.extent(threads))
 
 
 def _of_sample(inputs: MemoryInputs) -> ExactShape:
-    return ExactShape(inputs.sample, inputs.sample, inputs.q, inputs.row, inputs.alphas, inputs.classes)
+    return ExactShape(inputs.sample, inputs.sample, inputs.q, inputs.row, inputs.alphas, inputs.has_classes)
 
 
 def _words(plan: MemoryPlan, inputs: MemoryInputs) -> str:

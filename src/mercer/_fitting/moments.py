@@ -14,12 +14,12 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer._fitting.data import RowSchema, TrainingData
-from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel
+from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData
 from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.memory import MemoryInputs, plan_within, threads_within
 from mercer._fitting.notices import warn_of_memory, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
-from mercer._fitting.selection.alpha_of_moments import PartOf, choose_alpha_from_moments, moment_fit
+from mercer._fitting.selection.alpha_of_moments import FoldMoments, choose_alpha_from_moments, moment_fit
 from mercer._fitting.selection.centers import (
     EncodedMoments,
     ModelSelection,
@@ -59,7 +59,7 @@ from mercer.rows._virtual import Copies, name_of, rows_for_each
 
 # Fits are evaluated on rows not used to select the centers, if there are at least this many; the second number
 # where centers cannot be selected again without some of the others, since not all rows are in memory.
-LEAST_JUDGES, LEAST_OF_SAMPLE = 1000, 100
+LEAST_SCORED_ROWS, LEAST_OF_SAMPLE = 1000, 100
 # Parts of the rows that selected the centers, without each of which they are selected again.
 PARTS_WITHOUT_SELECTION = 3
 
@@ -192,77 +192,75 @@ class PassState:
 
     def solved(self, rows: PartlyRead | None = None) -> FitResult:
         """Choose alpha by leave-one-out of the sample; ``rows`` are all rows, if folds are held out."""
-        held = self.held_out()
-        with at_most(held.problem.plan.threads):
-            held = replace(held, others=_reselected_gatherers(self, held))
-            found = [(self._solution(held, mu, rows), mu) for mu in self.spec.mus or (None,)]
+        evaluation = self.evaluation_sample()
+        with at_most(evaluation.problem.plan.threads):
+            evaluation = replace(evaluation, reselected=_reselected_gatherers(self, evaluation))
+            found = [(self._solution(evaluation, mu, rows), mu) for mu in self.spec.mus or (None,)]
         best = min(float(solution.paths[-1].least[0]) for solution, _ in found)
         # The least weight of those that are equal up to rounding.
         solution, mu = next(each for each in found if each[0].paths[-1].least[0] <= best * (1.0 + CRITERION_TIE))
-        return replace(self.concluded(held, solution), mu=mu)
+        return replace(self.result_of(evaluation, solution), mu=mu)
 
-    def _solution(self, held: "HeldSample", mu: float | None, rows: PartlyRead | None) -> ChosenSolution:
+    def _solution(
+        self, evaluation: "EvaluationSample", mu: float | None, rows: PartlyRead | None
+    ) -> ChosenSolution:
         """The fit at the best alpha, if what transformations change is penalized with the weight mu."""
-        sums, problem, selection = (
-            with_changes(self.moments, self.additive.changes, mu),
-            held.problem,
-            self.gather.selection,
-        )
+        moments, problem = with_changes(self.moments, self.additive.changes, mu), evaluation.problem
         if mu:
             assert self.spec.tangents is not None
             problem = replace(problem, copies=replace(self.spec.tangents, mu=mu))
-        reselected = (
-            partial(_reselected_fits, self, replace(held, problem=problem), mu, rows) if held.others else None
-        )
+        reselected = partial(_reselected_fits, self, replace(evaluation, problem=problem), mu, rows)
         return choose_alpha_from_moments(
-            selection,
-            sums,
+            self.gather.selection,
+            moments,
             problem,
-            judges=held.judges,
-            part=self.part_of(self.gather, mu, rows),
-            reselected=reselected,
+            scored_rows=evaluation.scored_rows,
+            fold_moments=self.fold_moments(self.gather, mu, rows),
+            reselected=reselected if evaluation.reselected else None,
         )
 
-    def part_of(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> PartOf | None:
+    def fold_moments(self, gather: Gatherer, mu: float | None, rows: PartlyRead | None) -> FoldMoments | None:
         """From a fold to the sums over its rows; None: rows are held out one by one."""
         if self.folds is None or rows is None:
             return None
         fold = self.folds.fold
 
-        def part(f: int) -> Moments:
+        def of_fold(f: int) -> Moments:
             return with_changes(*self.sums(gather, rows.some(np.flatnonzero(fold == f))), mu)
 
-        return part
+        return of_fold
 
-    def held_out(self) -> "HeldSample":
+    def evaluation_sample(self) -> "EvaluationSample":
         """The rows for leave-one-out, few enough that outputs for all targets and alphas fit into memory."""
         size = n_held_out(self.spec, len(self.moments.t), self.additive.drawn.size)
-        drawn, known = replace(self.additive.drawn, size=size).least(), self.gather.selection
-        problem, training = _sample_problem(self.spec, self.gather.encode, drawn, self.folds, known=known)
+        drawn, gather = replace(self.additive.drawn, size=size).least(), self.gather
+        problem, training = _sample_problem(
+            self.spec, gather.encode, drawn, self.folds, selection=gather.selection
+        )
         index = drawn.sample().index
-        return HeldSample(problem, training, index, self._judges(index))
+        return EvaluationSample(problem, training, index, self._scored_rows(index))
 
-    def _judges(self, index: Indices) -> Indices | None:
+    def _scored_rows(self, index: Indices) -> Indices | None:
         """Rows, of number ``index`` (n,), on which fits are compared, None: all of them.
 
         Rows used to select the centers count if there are too few others, and centers can be selected without
         them; those from which the kernel was learned never count.
         """
         not_learned_from = ~np.isin(index, self.kernel_learning_rows)
-        judges = np.flatnonzero(not_learned_from & ~np.isin(index, self.center_selection_rows))
-        every = self.reselects and self.moments.n_rows <= len(index)
-        least = LEAST_JUDGES if every else LEAST_OF_SAMPLE
-        if len(judges) >= least:
-            return judges
+        scored_rows = np.flatnonzero(not_learned_from & ~np.isin(index, self.center_selection_rows))
+        in_sample = self.reselects and self.moments.n_rows <= len(index)
+        least = LEAST_SCORED_ROWS if in_sample else LEAST_OF_SAMPLE
+        if len(scored_rows) >= least:
+            return scored_rows
         return np.flatnonzero(not_learned_from) if not not_learned_from.all() and not_learned_from.any() else None
 
-    def concluded(self, held: "HeldSample", solution: ChosenSolution) -> FitResult:
+    def result_of(self, evaluation: "EvaluationSample", solution: ChosenSolution) -> FitResult:
         """The fit with its evidence."""
-        training, index, judges = held.training, held.index, held.judges
+        training, index, rows = evaluation.training, evaluation.index, evaluation.scored_rows
         warn_of_fit(training.X, solution)
-        if judges is not None and len(judges) < len(index) and _of_all_classes(training, judges, self.targets):
+        if rows is not None and len(rows) < len(index) and _of_all_classes(training, rows, self.targets):
             # Rows whose targets selected the centers are predicted too well.
-            solution, training, index = solution.of_rows(judges), training.some(self.kernel, judges), index[judges]
+            solution, training, index = solution.of_rows(rows), training.some(self.kernel, rows), index[rows]
         n = self.moments.n_rows
         return FitResult(
             solution,
@@ -289,26 +287,26 @@ class PassState:
 
 
 @dataclass(frozen=True)
-class HeldSample:
-    """A problem on rows of the sample, of number ``index`` (n,); fits are compared on ``judges`` (j,), None: all.
+class EvaluationSample:
+    """A problem on rows of the sample, of number ``index`` (n,); compared on ``scored_rows`` (j,), None: all.
 
-    ``others`` are positions of rows whose targets selected the centers, and sums with centers selected without
+    ``reselected`` are positions of rows whose targets selected the centers, and sums with centers selected without
     them.
     """
 
     problem: SampleProblem
     training: Training
     index: Indices
-    judges: Indices | None
-    others: list[tuple[Indices, Gatherer]] = field(default_factory=list)
+    scored_rows: Indices | None
+    reselected: list[tuple[Indices, Gatherer]] = field(default_factory=list)
 
 
 def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> SampledRows:
     """One pass for a sample; if a fit would be too large for any rows, an error is raised before."""
-    rows, classes = data.rows, data.classes
+    rows, has_classes = data.rows, data.has_classes
     if rows.n_rows is not None:
-        _check_before(spec, rows, rows.n_rows, classes)
-    repeated, draw = RepeatedRows(rows), Sampler(n_drawn(spec), int(rng.integers(2**31)), labels=classes)
+        _check_before(spec, rows, rows.n_rows, has_classes)
+    repeated, draw = RepeatedRows(rows), Sampler(n_drawn(spec), int(rng.integers(2**31)), labels=has_classes)
     with at_most(threads_within(spec.budget.n_bytes, blas_threads())):
         drawn = survey(repeated, draw, verbose=spec.verbose)
     sample = drawn.sample()
@@ -318,22 +316,22 @@ def sample_rows(spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> 
     return SampledRows(repeated, draw, drawn, schema, Encoder(targets, check, spec.copies), data.folds)
 
 
-def _check_before(spec: FitSpec, rows: Rows, n: int, classes: bool) -> None:
+def _check_before(spec: FitSpec, rows: Rows, n: int, has_classes: bool) -> None:
     """An error if the fit of a single target is too large; what it suggests is enough for those in memory."""
     X = rows.X if isinstance(rows, MemoryRows) else None
-    inputs, budget = partial(inputs_before_sample, spec, X, n=n, classes=classes, rows=rows), spec.budget
+    inputs, budget = partial(inputs_before_sample, spec, X, n=n, has_classes=has_classes, rows=rows), spec.budget
     try:
         plan_within(inputs(q=1), budget)
     except MemoryBudgetError:
         if isinstance(rows, MemoryRows):
-            plan_within(inputs(q=_n_targets(rows, classes)), budget)
+            plan_within(inputs(q=_n_targets(rows, has_classes)), budget)
         raise
 
 
-def _n_targets(rows: MemoryRows, classes: bool) -> int:
+def _n_targets(rows: MemoryRows, has_classes: bool) -> int:
     """The number of targets of rows in memory: one for two classes, otherwise one per class."""
     y = np.asarray(rows.y)
-    if not classes:
+    if not has_classes:
         return 1 if y.ndim == 1 else y.shape[1]
     k = len(np.unique(y))
     return k if k > 2 else 1
@@ -345,23 +343,24 @@ def start_state(
     rng: np.random.Generator,
     compared: KernelComparison | None = None,
     *,
-    every: bool = False,
+    as_many_as_fit: bool = False,
     reselects: bool = True,
 ) -> PassState:
     """Choose kernel, unless it was ``compared`` before, and centers on the sample, and sum over all rows.
 
-    ``every``: only the budget keeps every row from being a center; ``reselects``: centers can be selected again
-    without rows whose targets selected them.
+    ``as_many_as_fit``: only the budget keeps every row from being a center; ``reselects``: centers can be
+    selected again without rows whose targets selected them.
     """
     kernel, encode, folds = spec.kernel, sampled.encode, sampled.folds
-    problem, _ = _sample_problem(spec, encode, sampled.drawn, folds, rows=sampled.rows.rows, every=every)
+    rows = sampled.rows.rows
+    problem, _ = _sample_problem(spec, encode, sampled.drawn, folds, rows=rows, as_many_as_fit=as_many_as_fit)
     warn_of_memory(problem.plan, spec.budget)
     if compared is None:
         warn_of_scales(kernel, problem.sample.X, sampled.schema.names)
     index = sampled.drawn.sample().index
     if sampled.drawn.n_rows > len(index) or not reselects:
         problem = replace(problem, selector=_blind_to_half(problem.selector, len(index)))
-    learned = _learned(spec, problem, rng)
+    learned = _learn(spec, problem, rng)
     kernel = kernel if learned is None else learned.applied
     with at_most(problem.plan.threads):
         selection = choose_kernel_and_centers(kernel, problem, rng, compared)
@@ -399,17 +398,15 @@ def thirds(kernel: Kernel, problem: SampleProblem) -> Indices:
     return third
 
 
-def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indices, Gatherer]]:
+def _reselected_gatherers(state: PassState, evaluation: EvaluationSample) -> list[tuple[Indices, Gatherer]]:
     """Positions in the sample of thirds of the rows that selected the centers, and sums with other centers.
 
     Empty if fits are evaluated on other rows, or if the model has more rows than the sample.
     """
-    problem, selects = (
-        held.problem,
-        np.isin(held.index, state.center_selection_rows) & (held.problem.weight > 0),
-    )
-    if held.judges is not None:
-        selects &= np.isin(np.arange(len(selects)), held.judges)
+    problem = evaluation.problem
+    selects = np.isin(evaluation.index, state.center_selection_rows) & (problem.weight > 0)
+    if evaluation.scored_rows is not None:
+        selects &= np.isin(np.arange(len(selects)), evaluation.scored_rows)
     if not selects.any() or state.moments.n_rows > len(selects) or not state.reselects:
         return []
     third, found, rng = thirds(state.kernel, problem), [], np.random.default_rng(state.additive.draw.seed)
@@ -425,35 +422,35 @@ def _reselected_gatherers(state: PassState, held: HeldSample) -> list[tuple[Indi
 
 
 def _reselected_fits(
-    state: PassState, held: HeldSample, mu: float | None, rows: PartlyRead | None
+    state: PassState, evaluation: EvaluationSample, mu: float | None, rows: PartlyRead | None
 ) -> Iterator[tuple[Indices, MomentFit]]:
     """Positions of rows, and fits to all rows with centers that were selected without their targets."""
-    sample, quiet = state.additive.drawn.least().sample(), replace(held.problem, verbose=0)
+    sample, quiet = state.additive.drawn.least().sample(), replace(evaluation.problem, verbose=0)
     state = replace(state, spec=replace(state.spec, verbose=0))
-    every = MemoryRows(sample.X, sample.y, sample.weight)
-    for positions, gather in held.others:
-        sums = with_changes(*state.sums(gather, every), mu)
-        fits = moment_fit(gather.selection, sums, quiet, state.part_of(gather, mu, rows))
+    of_sample = MemoryRows(sample.X, sample.y, sample.weight)
+    for positions, gather in evaluation.reselected:
+        sums = with_changes(*state.sums(gather, of_sample), mu)
+        fits = moment_fit(gather.selection, sums, quiet, state.fold_moments(gather, mu, rows))
         yield positions, fits.of_rows(positions)
 
 
-def _learned(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) -> LearnedKernel | None:
+def _learn(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) -> LearnedKernel | None:
     """What the kernel learns from at most half of the sample: the others are evaluated."""
     if not spec.learns:
         return None
     sample, weight = problem.sample, problem.weight
     used = np.flatnonzero(weight > 0)
     fold = None if problem.fold is None else problem.fold[used]
-    evidence = Evidence(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
+    data = LearningData(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
     with at_most(problem.plan.threads):
         learned = learn_kernel(
             spec.kernel,
             spec.relevance,
-            evidence,
+            data,
             # Kernels are then compared with the same random centers as if nothing were learned.
             deepcopy(rng),
             problem.budget,
-            classes=problem.label is not None,
+            has_classes=problem.label is not None,
             most=len(used) // 2,
             verbose=spec.verbose,
         )
@@ -469,38 +466,38 @@ def _sample_problem(
     folds: Folds | None,
     *,
     rows: Rows | None = None,
-    known: ModelSelection | None = None,
-    every: bool = False,
+    selection: ModelSelection | None = None,
+    as_many_as_fit: bool = False,
 ) -> tuple[SampleProblem, Training]:
     """The sample with its targets, and how fits to it are made; ``rows`` where a pass over them is to come,
-    ``known`` where kernel and centers are chosen, ``every`` where only the budget keeps rows from being centers.
+    ``selection`` where kernel and centers are chosen, ``as_many_as_fit`` where only the budget limits the centers.
     """
-    sample, classes = drawn.sample(), encode.targets.has_classes
+    sample, has_classes = drawn.sample(), encode.targets.has_classes
     raw = Block(sample.X, sample.y, sample.weight, 0)
     block, drawn = encode.targets.encode(encode.checked(raw)), drawn.least()
-    fades, held = bool((drawn.faded < 1.0).any()), None if folds is None else folds.some(sample.index)
+    fades, of_sample = bool((drawn.faded < 1.0).any()), None if folds is None else folds.some(sample.index)
     training = Training(
         block.X,
         block.y,
         weight_of(block),
         weight_of(raw),
         reading_of(spec.weights, drawn.tally),
-        None if held is None else held.fold,
-        drawn.represents() if fades or classes else None,
+        None if of_sample is None else of_sample.fold,
+        drawn.represents() if fades or has_classes else None,
         drawn.faded if fades else None,
-        group=None if held is None else held.group,
+        group=None if of_sample is None else of_sample.group,
     )
     q = block.y.shape[1]
     held_out = len(replace(drawn, size=n_held_out(spec, q, drawn.size)).least().key)
-    inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, classes, rows, known)
-    if every and inputs.usual is not None:
+    inputs = memory_inputs(spec, block.X, q, block.n_rows, held_out, drawn.n_rows, has_classes, rows, selection)
+    if as_many_as_fit and inputs.usual is not None:
         inputs = replace(inputs, usual=drawn.n_rows)
     plan = plan_within(inputs, spec.budget)
     return SampleProblem(
         sample=block if block.weight is None else replace(block, unit=training.unit),
-        label=class_numbers(block.y) if classes else None,
+        label=class_numbers(block.y) if has_classes else None,
         fold=training.fold,
-        criterion=encode.targets.criterion(training),
+        criterion_for=encode.targets.criterion(training),
         selector=plan.selector,
         n_centers=plan.n_centers,
         alpha=spec.alpha,
@@ -517,8 +514,8 @@ def _sample_problem(
 
 def _every_copy(spec: FitSpec, inputs: MemoryInputs) -> bool:
     """Whether all rows and copies are centers, however few would be enough."""
-    known = spec.copies is not None or spec.tangents is not None
-    return known and inputs.n is not None and inputs.n <= EVERY_ROW
+    transformed = spec.copies is not None or spec.tangents is not None
+    return transformed and inputs.n is not None and inputs.n <= EVERY_ROW
 
 
 def with_changes(moments: Moments, changes: Moments | None, mu: float | None) -> Moments:
@@ -534,6 +531,6 @@ def _of_all_classes(training: Training, rows: Indices, targets: Targets) -> bool
     if not targets.has_classes:
         return True
     used = np.flatnonzero(training.weight > 0)
-    every = np.bincount(class_numbers(training.Y[used]))
-    some = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(every))
-    return bool((some >= np.minimum(every, ROWS_OF_EACH_LABEL)).all())
+    of_class = np.bincount(class_numbers(training.Y[used]))
+    scored = np.bincount(class_numbers(training.Y[np.intersect1d(rows, used)]), minlength=len(of_class))
+    return bool((scored >= np.minimum(of_class, ROWS_OF_EACH_LABEL)).all())

@@ -29,7 +29,7 @@ class ChosenSolution:
     ``loo_opposite`` (n, q) are the leave-one-out outputs under the opposite reading of weights, counts or
     importance, if they are ambiguous. ``rank`` is that of the kernel matrix, None: not computed; ``negative`` the
     clipped negative part in units of the largest eigenvalue, None: not known; ``error`` a bound on rounding errors
-    of outputs, in units of the spread of the targets; ``without`` holds models without a fold.
+    of outputs, in units of the spread of the targets; ``fold_models`` holds models without a fold.
     """
 
     kernel: Kernel
@@ -44,7 +44,7 @@ class ChosenSolution:
     rank: int | None = None
     negative: float | None = None
     error: float | None = None
-    without: Mapping[int, Coefficients] = field(default_factory=dict)
+    fold_models: Mapping[int, Coefficients] = field(default_factory=dict)
 
     def of_rows(self, rows: Indices) -> "ChosenSolution":
         """With the outputs of some rows only."""

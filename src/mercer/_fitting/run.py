@@ -61,7 +61,7 @@ class Situation:
     def compared(self) -> KernelComparison:
         """The best kernel with every row a center, and how many centers would be enough."""
         exact = self.with_learned_kernel
-        return exact.compare(self.rng, count=self.may_be_fewer(exact.problem.X))
+        return exact.compare(self.rng, count_centers=self.may_be_fewer(exact.problem.X))
 
     def may_be_limited(self, X: Any) -> bool:
         """Whether the budget may allow fewer centers than rows X."""
@@ -155,7 +155,7 @@ def _has_many_rows(s: Situation) -> str | None:
 
 
 def _memory_is_small(s: Situation) -> str | None:
-    limited = s.may_be_limited(s.data.block.X) and not s.exact.fits
+    limited = s.may_be_limited(s.data.block.X) and not s.exact.is_within_budget
     return "the memory is too small for every row to be a center" if limited else None
 
 
@@ -196,21 +196,13 @@ def _exact(s: Situation) -> FitResult:
     return s.with_learned_kernel.fit(s.compared)
 
 
-def _moments(s: Situation, compared: KernelComparison | None = None, *, limited: bool = False) -> FitResult:
+def _moments(s: Situation, compared: KernelComparison | None = None, *, as_many_as_fit: bool = False) -> FitResult:
     """Passes over the rows; what was compared to decide on them is not compared again."""
     rows, folds = s.data.rows, s.data.folds
     check_folds(folds, getattr(rows, "weight", None))
     sampled = sample_rows(s.spec, s.data, s.rng)
-    state = start_state(s.spec, sampled, s.rng, compared, every=limited)
+    state = start_state(s.spec, sampled, s.rng, compared, as_many_as_fit=as_many_as_fit)
     return replace(state.solved(None if folds is None else cast(PartlyRead, rows)), schema=sampled.schema)
-
-
-def _moments_limited(s: Situation) -> FitResult:
-    return _moments(s, limited=True)
-
-
-def _moments_of_few(s: Situation) -> FitResult:
-    return _moments(s, s.compared)
 
 
 def _sparse(s: Situation) -> FitResult:
@@ -228,8 +220,8 @@ def _program_in_passes(s: Situation) -> FitResult:
 STRATEGIES: dict[str, Callable[[Situation], FitResult]] = {
     EXACT: _exact,
     MOMENTS: _moments,
-    LITTLE_MEMORY: _moments_limited,
-    FEW_CENTERS: _moments_of_few,
+    LITTLE_MEMORY: lambda s: _moments(s, as_many_as_fit=True),
+    FEW_CENTERS: lambda s: _moments(s, s.compared),
     SPARSE: _sparse,
     PROGRAM: _program,
     PROGRAM_IN_PASSES: _program_in_passes,

@@ -1,6 +1,7 @@
 """What is asked of a fit: every choice that does not depend on the rows, checked and frozen."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, cast
 
@@ -94,9 +95,14 @@ class FitSpec:
     l1_share: float = 0.0
     sparse: SparseSettings | None = None
 
-    @property
+    @cached_property
     def budget(self) -> Budget:
+        """Measured once: a fit decides everything by the same number."""
         return Budget.from_parameter(self.max_memory)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the budget, which is that of a machine at a moment."""
+        return {name: value for name, value in vars(self).items() if name != "budget"}
 
     @property
     def norm(self) -> Penalty:

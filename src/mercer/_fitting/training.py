@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 
 from mercer._fitting.memory import KERNELS_TO_COMPARE, MemoryInputs, blocks_of, most_loo_rows, row_bytes
-from mercer._fitting.notices import (
-    warn_of_constant,
-    warn_of_equal_rows,
-    warn_of_lost_digits,
-)
+from mercer._fitting.notices import warn_of_constant, warn_of_equal_rows, warn_of_lost_digits
 from mercer._fitting.result import ChosenSolution
 from mercer._fitting.selection.centers import ModelSelection
 from mercer._fitting.selection.path import ALPHAS
@@ -27,7 +23,7 @@ from mercer.rows._base import LocalRows
 from mercer.rows._sampling.random_sample import ROWS_OF_EACH_LABEL
 from mercer.rows._sampling.row_matching import weight_of
 from mercer.rows._sampling.weights import Meaning, Tally, reading_of
-from mercer.rows._table import in_single, n_rows
+from mercer.rows._table import in_single
 from mercer.rows._virtual import rows_for_each
 
 KEEP_EVERY_ROW = 2**62
@@ -45,16 +41,16 @@ def training_of(
     reading = reading_of(weights, Tally.of(block.weight, block.n_rows))
     fold, group = (None, None) if folds is None else (folds.fold, folds.group)
     training = Training(encoded.X, encoded.y, weight_of(encoded), weight_of(block), reading, fold, group=group)
-    part, used = training.used(kernel)
-    check_enough(part)
-    return training, part, used
+    weighted, used = training.used(kernel)
+    check_enough(weighted)
+    return training, weighted, used
 
 
 def at_rows(fitted: Array, used: Indices, outputs: Array) -> Array:
     """Outputs (n, q) of all rows: those of the rows with weight, and fitted ones (n, q) of the others."""
-    every = fitted.copy()
-    every[used] = outputs
-    return every
+    outputs_of_all = fitted.copy()
+    outputs_of_all[used] = outputs
+    return outputs_of_all
 
 
 def memory_inputs(
@@ -64,9 +60,9 @@ def memory_inputs(
     sample: int,
     held_out: int,
     n: int,
-    classes: bool,
+    has_classes: bool,
     rows: Rows | None,
-    known: ModelSelection | None = None,
+    selection: ModelSelection | None = None,
 ) -> MemoryInputs:
     """What the memory of a fit depends on: n rows like X (None: not known yet) with q targets, of which ``sample``
     are held and ``held_out`` of them held out.
@@ -74,10 +70,10 @@ def memory_inputs(
     kernel, copies = spec.kernel, rows_for_each(spec.copies)
     sample, n = copies * sample, copies * n
     selector, n_centers = as_plan(spec.centers, kernel, X, n)
-    if known is not None:
+    if selection is not None:
         # Kernel and centers are those of the first rows, however many were added since.
-        kernel, selector, n_centers = known.kernel, Given(known.centers.rows), n_rows(known.centers.rows)
-    auto = spec.centers_are_chosen and known is None
+        kernel, selector, n_centers = selection.kernel, Given(selection.centers.rows), selection.n_centers
+    auto = spec.centers_are_chosen and selection is None
     if spec.copies is not None:
         # Copies are good centers, and targets cannot select among them: a candidate explains its own copies best.
         selector = Uniform() if isinstance(spec.centers, Integral) else selector
@@ -93,13 +89,13 @@ def memory_inputs(
         threads=blas_threads(),
         n=n,
         item=4 if in_single(X) else 8,
-        classes=classes,
+        has_classes=has_classes,
         kernels=1 if kernel.resolved else KERNELS_TO_COMPARE,
         alphas=len(ALPHAS) if spec.alpha is None else 1,
         copied=isinstance(rows, LocalRows) and not isinstance(getattr(rows, "X", None), np.ndarray),
         blocks=blocks_of(kernel, X),
-        floor=0 if known is not None else 2 * requested_centers(spec.centers),
-        least=ROWS_OF_EACH_LABEL * max(q, 2) if classes else 0,
+        floor=0 if selection is not None else 2 * requested_centers(spec.centers),
+        least=ROWS_OF_EACH_LABEL * max(q, 2) if has_classes else 0,
         usual=n_centers if auto else None,
     )
 
@@ -118,10 +114,12 @@ def n_drawn(spec: FitSpec) -> int:
     return max(spec.loo_rows, 2 * requested_centers(spec.centers))
 
 
-def inputs_before_sample(spec: FitSpec, X: Any, q: int, n: int, classes: bool, rows: Rows | None) -> MemoryInputs:
+def inputs_before_sample(
+    spec: FitSpec, X: Any, q: int, n: int, has_classes: bool, rows: Rows | None
+) -> MemoryInputs:
     """The inputs before a sample is drawn, without rows that are kept for their labels."""
     sample = min(n, n_drawn(spec))
-    return memory_inputs(spec, X, q, sample, n_held_out(spec, q, sample), n, classes, rows)
+    return memory_inputs(spec, X, q, sample, n_held_out(spec, q, sample), n, has_classes, rows)
 
 
 def warn_of_fit(X: Any, solution: ChosenSolution) -> None:

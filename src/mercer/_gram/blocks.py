@@ -22,10 +22,10 @@ INVERTIBLE_SIZES = {np.dtype(np.float64): (1e-100, 1e100), np.dtype(np.float32):
 MATRICES_HELD = 5
 
 
-def gram(kernel: Kernel, X: Any, *, budget: Budget, held: int = MATRICES_HELD) -> Floats:
-    """K = k(X, X) (n, n); the budget for ``held`` such matrices is checked before, finite values after."""
+def gram(kernel: Kernel, X: Any, *, budget: Budget, matrices: int = MATRICES_HELD) -> Floats:
+    """K = k(X, X) (n, n); the budget for ``matrices`` such matrices is checked before, finite values after."""
     n = n_rows(X)
-    budget.require(gram_bytes(n, held), f"the ({n}, {n}) kernel matrix and its decomposition")
+    budget.require(gram_bytes(n, matrices), f"the ({n}, {n}) kernel matrix and its decomposition")
     with np.errstate(over="ignore", invalid="ignore"):
         K = np.asarray(kernel.block(X, kernel.centers(X)))
     _check_block(kernel, K, (n, n))
@@ -35,9 +35,9 @@ def gram(kernel: Kernel, X: Any, *, budget: Budget, held: int = MATRICES_HELD) -
     return K
 
 
-def gram_bytes(n: int, held: int = MATRICES_HELD) -> float:
-    """Memory that the (n, n) kernel matrix and its decomposition, or ``held`` matrices, need at their peak."""
-    return held * 8.0 * n * n
+def gram_bytes(n: int, matrices: int = MATRICES_HELD) -> float:
+    """Memory that the (n, n) kernel matrix and its decomposition, or ``matrices`` matrices, need at their peak."""
+    return matrices * 8.0 * n * n
 
 
 def kernel_blocks(

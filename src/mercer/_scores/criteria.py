@@ -42,9 +42,9 @@ class TargetCriterion(Protocol):
     def __call__(self, rows: Indices, columns: list[int] | None = None, /) -> Criterion: ...
 
 
-def judging_bytes(a: int, n: int, q: int, *, classes: bool) -> float:
+def evaluation_bytes(a: int, n: int, q: int, *, has_classes: bool) -> float:
     """Memory for evaluating outputs (a, n, q), in addition to them: copies of scores, Hessians, targets."""
-    if not classes:
+    if not has_classes:
         return 24.0 * a * n * q
     k = q if q > 1 else 2
     at_once = min(a * n * q, CRITERION_THREADS * max(n * q, NUMBERS_IN_CACHE))

@@ -41,9 +41,9 @@ class SpectrumFit:
     def solve(self, alpha: float) -> Coefficients:
         return solve(self.spectrum, self.observations, alpha)
 
-    def without(self, folds: Sequence[int], alpha: float, loo: Array) -> dict[int, Coefficients]:
+    def fold_models(self, folds: Sequence[int], alpha: float, loo: Array) -> dict[int, Coefficients]:
         """The models without each of some folds; ``loo`` (n, q) are their held-out outputs."""
-        return _without(self.spectrum, self.observations, self.fold, folds, alpha, loo)
+        return _fold_models(self.spectrum, self.observations, self.fold, folds, alpha, loo)
 
     def fitted(self, alpha: float) -> Array:
         return fitted(self.spectrum, self.observations, alpha)
@@ -72,21 +72,21 @@ class RootFit:
     """Observations at the points of a kernel matrix; fits for few alphas, one Cholesky factor each.
 
     ``workers`` factors are computed in parallel, each on one thread: results do not depend on their number.
-    ``found`` holds what was computed; ``advance`` is called with 1 for every factor.
+    ``fits`` holds what was computed; ``advance`` is called with 1 for every factor.
     """
 
     projected: Projected
     observations: Observations
     fold: Indices | None = None
     workers: int = 1
-    found: dict[float, AlphaFit] = field(default_factory=dict, repr=False)
+    fits: dict[float, AlphaFit] = field(default_factory=dict, repr=False)
     advance: Advance = nothing
 
     def compute(self, alphas: Array) -> None:
         """Factor for these alphas."""
-        new = [alpha for alpha in map(float, alphas) if alpha not in self.found]
+        new = [alpha for alpha in map(float, alphas) if alpha not in self.fits]
         if new:
-            self.found.update(zip(new, map_in_threads(self._computed, new, most=self.workers)))
+            self.fits.update(zip(new, map_in_threads(self._computed, new, most=self.workers)))
 
     @property
     def spectrum(self) -> Projected:
@@ -100,14 +100,14 @@ class RootFit:
             return None
         other = {
             alpha: replace(fit, loo=fit.loo_opposite)
-            for alpha, fit in self.found.items()
+            for alpha, fit in self.fits.items()
             if fit.loo_opposite is not None
         }
-        return replace(self, found=other)
+        return replace(self, fits=other)
 
     def loo_outputs(self, alphas: Array) -> Array:
         self.compute(alphas)
-        return np.stack([self.found[float(alpha)].loo for alpha in alphas])
+        return np.stack([self.fits[float(alpha)].loo for alpha in alphas])
 
     def solve(self, alpha: float) -> Coefficients:
         return self._at(alpha).solution
@@ -121,15 +121,15 @@ class RootFit:
     def error(self, alpha: float, loo: Array) -> float:
         return self._at(alpha).error
 
-    def without(self, folds: Sequence[int], alpha: float, loo: Array) -> dict[int, Coefficients]:
+    def fold_models(self, folds: Sequence[int], alpha: float, loo: Array) -> dict[int, Coefficients]:
         """The models without each of some folds; one more factor for all of them."""
         if not folds:
             return {}
-        return _without(self.projected.root(alpha), self.observations, self.fold, folds, alpha, loo)
+        return _fold_models(self.projected.root(alpha), self.observations, self.fold, folds, alpha, loo)
 
     def _at(self, alpha: float) -> AlphaFit:
         self.compute(np.array([alpha]))
-        return self.found[alpha]
+        return self.fits[alpha]
 
     def _computed(self, alpha: float) -> AlphaFit:
         root, observations, one = self.projected.root(alpha), self.observations, np.array([alpha])
@@ -146,7 +146,7 @@ class RootFit:
         return fit
 
 
-def _without(
+def _fold_models(
     rooted: Rooted,
     observations: Observations,
     fold: Indices | None,

@@ -95,9 +95,10 @@ class Eigenvalues:
         """Sum of the eigenvalues: the natural unit of alpha."""
         return float(self.values.sum())
 
-    def inverse(self, alphas: Array) -> Array:
-        """1 / (value + alpha) (a, r) for every alpha."""
-        return 1.0 / (self.values + np.asarray(alphas)[:, None])
+
+def inverse_shifted(values: Array, alphas: Array) -> Array:
+    """1 / (value + alpha) (a, r) for every alpha."""
+    return 1.0 / (values + np.asarray(alphas)[:, None])
 
 
 class Resolvent(ABC):
@@ -205,6 +206,9 @@ class Spectrum(Eigenvalues, Rooted):
     negative: float
     noise: float
     has_intercept: bool
+
+    def inverse(self, alphas: Array) -> Array:
+        return inverse_shifted(self.values, alphas)
 
     def smoothed(self, SY: Array, alpha: float) -> Array:
         shrink = self.values / (self.values + alpha)

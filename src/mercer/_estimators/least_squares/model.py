@@ -87,7 +87,9 @@ class WaitingSolution(Waiting):
     found: dict[str, Any] | None = None
 
     def solve(self) -> dict[str, Any]:
-        return _attributes(self.sums.solved(), self.sums.spec)
+        # With the memory that is free now.
+        spec = replace(self.sums.spec)
+        return _attributes(self.sums.under(spec, self.sums.targets).solved(), spec)
 
 
 class LeastSquaresModel(LeaveOneOutModel):
@@ -238,9 +240,9 @@ class LeastSquaresModel(LeaveOneOutModel):
                 f"kernel={self.kernel!r} was fitted on kernel values, which are not kept; partial_fit would "
                 f"forget the {len(self.loo_index_)} rows of fit; pass the kernel, or start with a clone"
             )
-        check, classes = self._block_validator(), is_classifier(self)
+        check, has_classes = self._block_validator(), is_classifier(self)
         data = TrainingData(
-            kept.rows(self.X_fit_), schema_of(self), self._targets_of, classes, check, declared=declared
+            kept.rows(self.X_fit_), schema_of(self), self._targets_of, has_classes, check, declared=declared
         )
         return self._start_sums(spec, data, rng)
 

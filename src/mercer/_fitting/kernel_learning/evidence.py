@@ -56,7 +56,7 @@ class LearnedKernel(ABC):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LearningData:
     """Rows X with targets Y (n, q), weights (n,), and folds (n,) held out together, or None.
 
     Features of one ``group`` (d,) have one relevance; None: each has its own.
@@ -68,9 +68,9 @@ class Evidence:
     fold: Indices | None = None
     group: Indices | None = None
 
-    def some(self, rows: Indices) -> "Evidence":
+    def some(self, rows: Indices) -> "LearningData":
         fold = None if self.fold is None else self.fold[rows]
-        return Evidence(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
+        return LearningData(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
 
     def losses(self, f: Expansion) -> Array:
         """Squared errors (n,), summed over targets."""
@@ -91,17 +91,17 @@ class Evidence:
         return np.asarray((rng.permutation(fold.max() + 1) % PARTS_OF_LEARNING)[fold])
 
 
-def squared_problem(kernel: Kernel, evidence: Evidence, Y: Array, budget: Budget) -> ExactProblem:
+def squared_problem(kernel: Kernel, data: LearningData, Y: Array, budget: Budget) -> ExactProblem:
     """Targets, and perhaps random signs next to them, at the rows, evaluated by the squared errors of targets."""
-    weight, q = evidence.weight, evidence.Y.shape[1]
-    X, observations = at_points(kernel, evidence.X, Y, weight, np.minimum(weight, 1.0))
+    weight, q = data.weight, data.Y.shape[1]
+    X, observations = at_points(kernel, data.X, Y, weight, np.minimum(weight, 1.0))
 
     def criterion(rows: Indices) -> Criterion:
         own = Y[rows, :q]
         share = weight[rows] / weight[rows].sum()
         return Criterion(lambda outputs: ((outputs[..., :q] - own) ** 2).sum(axis=-1), share)
 
-    return ExactProblem(X, observations, criterion, None, "rkhs", True, budget, evidence.fold)
+    return ExactProblem(X, observations, criterion, None, "rkhs", True, budget, data.fold)
 
 
 def in_units(Y: Array, weight: Array) -> Array:
@@ -124,14 +124,14 @@ class Gain:
     error: float
 
     @classmethod
-    def of(cls, before: Array, after: Array, evidence: Evidence) -> "Gain":
+    def of(cls, before: Array, after: Array, data: LearningData) -> "Gain":
         """From losses (n,) of the rows without and with what was learned; rows of a fold are not independent."""
-        share = evidence.weight / evidence.weight.sum()
+        share = data.weight / data.weight.sum()
         gain = share * (before - after)
         mean = float(gain.sum())
         deviation = gain - share * mean
-        if evidence.fold is not None:
-            deviation = np.bincount(np.unique(evidence.fold, return_inverse=True)[1], deviation)
+        if data.fold is not None:
+            deviation = np.bincount(np.unique(data.fold, return_inverse=True)[1], deviation)
         return cls(float(before @ share), mean, float(np.sqrt(deviation @ deviation)))
 
     @property

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer._fitting.kernel_learning.evidence import Evidence, LearnedKernel, in_units
-from mercer._fitting.kernel_learning.relevance import Features, evidence_for, learn_relevance
+from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData, in_units
+from mercer._fitting.kernel_learning.relevance import Features, data_for, learn_relevance
 from mercer._fitting.kernel_learning.weights import learn_weights
 from mercer._gram import Budget
 from mercer.kernels._algebra.weighted_sum import WeightedSum
@@ -20,18 +20,18 @@ def learns(kernel: Kernel, features: Features | None) -> bool:
 def learn_kernel(
     kernel: Kernel,
     features: Features | None,
-    evidence: Evidence,
+    data: LearningData,
     rng: np.random.Generator,
     budget: Budget,
     *,
-    classes: bool,
+    has_classes: bool,
     most: int,
     verbose: int,
 ) -> LearnedKernel:
-    """What is learned from at most ``most`` rows, whose targets are those of ``classes`` or real ones."""
-    if not classes:
-        evidence = replace(evidence, Y=in_units(evidence.Y, evidence.weight))
+    """What is learned from at most ``most`` rows, whose targets are those of ``has_classes`` or real ones."""
+    if not has_classes:
+        data = replace(data, Y=in_units(data.Y, data.weight))
     if isinstance(kernel, WeightedSum):
-        return learn_weights(kernel, evidence, rng, budget, most=most, verbose=verbose)
+        return learn_weights(kernel, data, rng, budget, most=most, verbose=verbose)
     assert features is not None
-    return learn_relevance(kernel, evidence_for(features, evidence), rng, budget, most=most, verbose=verbose)
+    return learn_relevance(kernel, data_for(features, data), rng, budget, most=most, verbose=verbose)

@@ -26,9 +26,9 @@ from sklearn.base import clone
 from mercer._expansion import Expansion
 from mercer._fitting.kernel_learning.evidence import (
     PARTS_OF_LEARNING,
-    Evidence,
     Gain,
     LearnedKernel,
+    LearningData,
     squared_problem,
 )
 from mercer._fitting.selection.preliminary import MORE_CENTERS, PRELIMINARY_CENTERS, RoughFit, fit_roughly
@@ -116,18 +116,18 @@ class Relevance(LearnedKernel):
         return {"relevance_": self.shares}
 
 
-def evidence_for(features: Features, evidence: Evidence) -> Evidence:
+def data_for(features: Features, data: LearningData) -> LearningData:
     """Dense rows, with groups of features."""
-    X, group = evidence.X, features.group
+    X, group = data.X, features.group
     if is_sparse(X):
         raise ValueError("relevance needs dense rows; pass X.toarray(), or relevance=None")
     if group is not None and len(group) != X.shape[1]:
         raise ValueError(f"relevance names the groups of {len(group)} features, but X has {X.shape[1]}")
-    return replace(evidence, X=in_double(X), group=group)
+    return replace(data, X=in_double(X), group=group)
 
 
 def learn_relevance(
-    kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
+    kernel: Kernel, data: LearningData, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
 ) -> Relevance:
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
 
@@ -135,28 +135,28 @@ def learn_relevance(
     seven rounds, and six for each other kernel. What is taken is the mean of the shares learned without each part.
     """
     most = min(most, MOST_ROWS_FOR_RELEVANCE, max(2 * PARTS_OF_LEARNING, _rows_within(budget)))
-    n = n_rows(evidence.X)
+    n = n_rows(data.X)
     used = np.sort(rng.permutation(n)[:most])
-    some = evidence.some(used)
+    some = data.some(used)
     if some.too_few:
-        return Relevance(np.full(n, -1), kernel, _alike(evidence), (), 0, None)
+        return Relevance(np.full(n, -1), kernel, _alike(data), (), 0, None)
     part = some.parts(rng)
     first, *others = kinds_of(kernel)
     learner = _Learner(first, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
         paths = [_Rounds.of(some.some(np.flatnonzero(part != f))) for f in range(PARTS_OF_LEARNING)]
-        held = [some.some(np.flatnonzero(part == f)) for f in range(PARTS_OF_LEARNING)]
+        held_out = [some.some(np.flatnonzero(part == f)) for f in range(PARTS_OF_LEARNING)]
         losses: list[Array] = []
         while len(losses) <= RELEVANCE_ROUNDS and not _is_over(losses, some.weight):
             found = np.empty(len(part))
-            for f, (path, other) in enumerate(zip(paths, held)):
+            for f, (path, other) in enumerate(zip(paths, held_out)):
                 found[part == f] = other.losses(learner.extend(path))
                 advance(1)
             losses.append(found)
         best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
         tried = [_Tried.of(first, losses[0], losses[best], some)]
         for other in others:
-            alike, learned = (learner.crossed(other, paths, held, part, r) for r in (0, best))
+            alike, learned = (learner.crossed(other, paths, held_out, part, r) for r in (0, best))
             tried.append(_Tried.of(other, alike, learned, some))
             advance(2 * PARTS_OF_LEARNING)
         taken = _best(tried, some)
@@ -179,8 +179,8 @@ def kinds_of(kernel: Kernel) -> list[Any]:
     return list(kernel.kernels) if isinstance(kernel, OneOf) else [kernel]
 
 
-def _alike(evidence: Evidence) -> Array:
-    d = evidence.X.shape[1]
+def _alike(data: LearningData) -> Array:
+    d = data.X.shape[1]
     return np.full(d, 1.0 / d)
 
 
@@ -203,9 +203,9 @@ class _Tried:
     rounding: float
 
     @classmethod
-    def of(cls, kernel: Stationary, alike: Array, learned: Array, evidence: Evidence) -> "_Tried":
-        rounding = GAIN_ROUNDING * float(np.mean(np.sum(evidence.Y**2, axis=1)))
-        return cls(kernel, alike, learned, Gain.of(alike, learned, evidence), rounding)
+    def of(cls, kernel: Stationary, alike: Array, learned: Array, data: LearningData) -> "_Tried":
+        rounding = GAIN_ROUNDING * float(np.mean(np.sum(data.Y**2, axis=1)))
+        return cls(kernel, alike, learned, Gain.of(alike, learned, data), rounding)
 
     @property
     def surely(self) -> bool:
@@ -218,10 +218,10 @@ class _Tried:
         return self.learned if self.surely else self.alike
 
 
-def _best(tried: list[_Tried], evidence: Evidence) -> _Tried:
+def _best(tried: list[_Tried], data: LearningData) -> _Tried:
     """The kernel with the least loss of those better than the first by a standard error, or the first."""
     first = tried[0]
-    gains = [Gain.of(first.losses, other.losses, evidence) for other in tried]
+    gains = [Gain.of(first.losses, other.losses, data) for other in tried]
     return max(zip(gains, tried), key=lambda each: each[0].mean if each[0].mean > each[0].error else 0.0)[1]
 
 
@@ -229,14 +229,14 @@ def _best(tried: list[_Tried], evidence: Evidence) -> _Tried:
 class _Rounds:
     """Evidence, and the shares of its features and fits with them, round after round."""
 
-    evidence: Evidence
+    data: LearningData
     shares: list[Array]
     fits: list[RoughFit] = field(default_factory=list)
 
     @classmethod
-    def of(cls, evidence: Evidence) -> "_Rounds":
+    def of(cls, data: LearningData) -> "_Rounds":
         """All features alike."""
-        return cls(evidence, [_alike(evidence)])
+        return cls(data, [_alike(data)])
 
 
 @dataclass(frozen=True)
@@ -249,43 +249,43 @@ class _Learner:
 
     def extend(self, path: _Rounds) -> Expansion:
         """The fit with the last shares of a path, to which the next ones are added."""
-        evidence = path.evidence
-        n, q = evidence.Y.shape
+        data = path.data
+        n, q = data.Y.shape
         signs = self.rng.choice([-1.0, 1.0], size=(n, RANDOM_TARGETS))
         # Relevances change the best width by little.
         last = path.fits[-1] if path.fits else None
-        fit = self._fit(self.kernel, evidence, path.shares[-1], np.column_stack([evidence.Y, signs]), last)
+        fit = self._fit(self.kernel, data, path.shares[-1], np.column_stack([data.Y, signs]), last)
         path.fits.append(fit)
         f = fit.expansion
         sums = GradientsOf(f.kernel, f.centers, np.asarray(f.coef, dtype=np.float64))(
-            Block(evidence.X, None, evidence.weight, 0)
+            Block(data.X, None, data.weight, 0)
         )
-        size = evidence.weight @ (evidence.Y - fit.loo[:, :q]) ** 2 / evidence.weight.sum()
-        products = _shared(sums.products / sums.n, evidence.group)
+        size = data.weight @ (data.Y - fit.loo[:, :q]) ** 2 / data.weight.sum()
+        products = _shared(sums.products / sums.n, data.group)
         path.shares.append(_next(products, np.sqrt(size)))
         return Expansion(f.kernel, f.centers, f.coef[:, :q], f.intercept[:q])
 
     def crossed(
-        self, kernel: Stationary, paths: list[_Rounds], held: list[Evidence], part: Indices, rounds: int
+        self, kernel: Stationary, paths: list[_Rounds], held_out: list[LearningData], part: Indices, rounds: int
     ) -> Array:
         """Losses (n,) of rows for fits of another kernel without their part, with shares after some rounds."""
         losses = np.empty(len(part))
-        for f, (path, other) in enumerate(zip(paths, held)):
-            fit = self._fit(kernel, path.evidence, path.shares[rounds], path.evidence.Y)
+        for f, (path, other) in enumerate(zip(paths, held_out)):
+            fit = self._fit(kernel, path.data, path.shares[rounds], path.data.Y)
             losses[part == f] = other.losses(fit.expansion)
         return losses
 
     def _fit(
-        self, kernel: Stationary, evidence: Evidence, shares: Array, Y: Array, like: RoughFit | None = None
+        self, kernel: Stationary, data: LearningData, shares: Array, Y: Array, like: RoughFit | None = None
     ) -> RoughFit:
         """Of targets Y, and perhaps random signs next to them, with other centers every time.
 
         Where features hardly show, some centers show them when others do not.
         """
-        problem = squared_problem(kernel, evidence, Y, self.budget)
+        problem = squared_problem(kernel, data, Y, self.budget)
         order = self.rng.permutation(n_rows(problem.X))
-        few = kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
-        return fit_roughly(kernel.weighted(shares).candidates(few), problem, order, like)
+        some_rows = kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
+        return fit_roughly(kernel.weighted(shares).candidates(some_rows), problem, order, like)
 
 
 def _shared(products: Array, group: Indices | None) -> Array:

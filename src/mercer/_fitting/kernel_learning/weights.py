@@ -14,9 +14,9 @@ import scipy.optimize
 
 from mercer._fitting.kernel_learning.evidence import (
     PARTS_OF_LEARNING,
-    Evidence,
     Gain,
     LearnedKernel,
+    LearningData,
     squared_problem,
 )
 from mercer._fitting.selection.comparison import compare_kernels
@@ -100,7 +100,7 @@ class Weights(LearnedKernel):
 
 
 def learn_weights(
-    kernel: WeightedSum, evidence: Evidence, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
+    kernel: WeightedSum, data: LearningData, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
 ) -> Weights:
     """Weights of the kernels, learned from at most ``most`` of the rows, or from what memory allows.
 
@@ -108,10 +108,10 @@ def learn_weights(
     about 30 for all rows and for each two thirds of them.
     """
     p = len(kernel.named)
-    n = n_rows(evidence.X)
+    n = n_rows(data.X)
     most_rows = int((budget.n_bytes / (4.0 * COPIES_OF_KERNELS * p + 8.0 * MATRICES_OF_WEIGHTS)) ** 0.5)
     used = np.sort(rng.permutation(n)[: min(most, MOST_ROWS_FOR_WEIGHTS, max(2 * PARTS_OF_LEARNING, most_rows))])
-    some = evidence.some(used)
+    some = data.some(used)
     _check_semidefinite(kernel)
     kernels = [_tuned(each, some, rng, budget) for _, each in kernel.named]
     rows, unit = _Kernels.of(kernels, some, budget)
@@ -140,13 +140,13 @@ def _certain(gain: Gain, rule: str | float) -> tuple[bool, float]:
     return rule != "auto" or gain.mean > SURE_OF_WEIGHTS * gain.error, gain.mean
 
 
-def _tuned(kernel: Kernel, evidence: Evidence, rng: np.random.Generator, budget: Budget) -> Kernel:
+def _tuned(kernel: Kernel, data: LearningData, rng: np.random.Generator, budget: Budget) -> Kernel:
     """A kernel with the parameters that are best for it alone, by the squared errors of small fits."""
-    candidates = kernel.candidates(evidence.X, evidence.weight)
+    candidates = kernel.candidates(data.X, data.weight)
     if len(candidates) == 1:
         return candidates[0]
-    problem = squared_problem(kernel, evidence, evidence.Y, budget)
-    return compare_kernels(kernel, problem, rng, once=True).kernel
+    problem = squared_problem(kernel, data, data.Y, budget)
+    return compare_kernels(kernel, problem, rng, first_stage_only=True).kernel
 
 
 def _check_semidefinite(kernel: WeightedSum) -> None:
@@ -169,16 +169,16 @@ class _Kernels:
     fold: Indices | None = None
 
     @classmethod
-    def of(cls, kernels: list[Kernel], evidence: Evidence, budget: Budget) -> "tuple[_Kernels, Array]":
+    def of(cls, kernels: list[Kernel], data: LearningData, budget: Budget) -> "tuple[_Kernels, Array]":
         """Matrices around the mean of the rows, in units of their variance, and these units (p,).
 
         Around the mean, matrices have the digits that single precision keeps; the intercept takes the rest.
         """
-        n, share = len(evidence.Y), evidence.weight / evidence.weight.sum()
+        n, share = len(data.Y), data.weight / data.weight.sum()
         budget.require(4.0 * len(kernels) * n * n, f"the ({n}, {n}) matrices of {len(kernels)} kernels")
         matrices, units = np.empty((len(kernels), n, n), dtype=np.float32), np.ones(len(kernels))
         for k, kernel in enumerate(kernels):
-            K = np.asarray(gram(kernel, evidence.X, budget=budget, held=MATRICES_OF_WEIGHTS), dtype=np.float64)
+            K = np.asarray(gram(kernel, data.X, budget=budget, matrices=MATRICES_OF_WEIGHTS), dtype=np.float64)
             size = float(np.diag(K) @ share)
             K = centered(K, share)
             variance = float(np.diag(K) @ share)
@@ -187,7 +187,7 @@ class _Kernels:
             else:
                 K[:] = 0.0
             matrices[k] = K / units[k]
-        return cls(matrices, evidence.Y, evidence.weight, evidence.fold), units
+        return cls(matrices, data.Y, data.weight, data.fold), units
 
     def some(self, rows: Indices) -> "_Kernels":
         fold = None if self.fold is None else self.fold[rows]

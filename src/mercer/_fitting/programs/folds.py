@@ -46,9 +46,9 @@ def with_selections(columns: MachineColumns) -> MachineColumns:
         return columns
     folds, without = MachineFolds(columns), []
     for part, own in folds.parts:
-        held = np.isin(folds.fold, own)
-        without.append((replace(part, held=np.flatnonzero(held)), np.flatnonzero(held[problem.row])))
-    return replace(columns, without=tuple(without), held=np.zeros(0, dtype=np.intp))
+        held_out = np.isin(folds.fold, own)
+        without.append((replace(part, held_out=np.flatnonzero(held_out)), np.flatnonzero(held_out[problem.row])))
+    return replace(columns, without=tuple(without), held_out=np.zeros(0, dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class MachineFolds:
         given, n = self.problem.observations, n_rows(self.problem.exact.X)
         target = self.problem.exact.observations.point_target
         label = target.argmax(axis=1) if target.shape[1] > 1 else target[:, 0] > 0.0
-        few = self.problem.select is not None or n > MANY_ROWS
-        fold = dealt(label[:, None], FEW_FOLDS if few else PROGRAM_FOLDS)
+        costly = self.problem.select is not None or n > MANY_ROWS
+        fold = dealt(label[:, None], FEW_FOLDS if costly else PROGRAM_FOLDS)
         return np.asarray(fold[given.rows.point])
 
     @cached_property
@@ -125,10 +125,10 @@ class MachineFolds:
                 rows = self.fold == f
                 outputs[rows] = columns.Phi[rows] @ part[:-1] + part[-1]
         losses = self._losses(outputs[self.problem.row])
-        return WithoutFolds(alpha, losses, float(self.problem.exact.judge.share @ losses), theta)
+        return WithoutFolds(alpha, losses, float(self.problem.exact.criterion.share @ losses), theta)
 
     @cached_property
-    def _judges(self) -> Indices:
+    def _scored_rows(self) -> Indices:
         """Rows by which alphas are compared: those that are no centers, unless most are, or targets select them.
 
         A held-out row at a center is not like a new one: the fit bends there to make up for centers that
@@ -136,14 +136,14 @@ class MachineFolds:
         """
         given, problem = self.problem.exact.observations, self.problem
         other = np.flatnonzero(~np.isin(given.rows.point, problem.centers))
-        few = 2 * len(other) < len(given.Y) or problem.select is not None
-        return np.arange(len(given.Y)) if few else other
+        all_count = 2 * len(other) < len(given.Y) or problem.select is not None
+        return np.arange(len(given.Y)) if all_count else other
 
     def _losses(self, outputs: Array) -> Array:
         """Losses (n,) of held-out outputs (n, q) whose mean over all rows is that of the compared ones."""
-        judge, losses = self.problem.exact.criterion(self._judges), np.zeros(len(outputs))
-        share = self.problem.exact.judge.share[self._judges]
-        losses[self._judges] = judge.losses(outputs[self._judges][None])[0] * (judge.share / share)
+        exact, rows, losses = self.problem.exact, self._scored_rows, np.zeros(len(outputs))
+        criterion = exact.criterion_for(rows)
+        losses[rows] = criterion.losses(outputs[rows][None])[0] * (criterion.share / exact.criterion.share[rows])
         return losses
 
     def _without(self, columns: MachineColumns, folds: Indices, alpha: float, start: Array | None) -> Array:
@@ -153,7 +153,7 @@ class MachineFolds:
         share = float(kept.sum() / (weight.sum() * len(folds)))
         m, q = columns.n_kept(alpha), Y.shape[1]
         theta = np.zeros((columns.Phi.shape[1] + 1, len(folds) * q)) if start is None else start.copy()
-        few = np.append(np.arange(m), -1)
+        active = np.append(np.arange(m), -1)
         loss = self.problem.losses[0]
         assert isinstance(loss, Logistic)
         programs = Programs(
@@ -164,7 +164,7 @@ class MachineFolds:
             alpha * share,
             self.problem.exact.intercept,
         )
-        theta[few], _ = solve_together(programs, theta[few], FOLD_GAIN)
+        theta[active], _ = solve_together(programs, theta[active], FOLD_GAIN)
         return theta
 
     def _is_past_best(self, found: Sequence[WithoutFolds]) -> bool:
@@ -189,7 +189,7 @@ class MachineFolds:
             for f, program, found in zip(outputs.T, programs, solutions)
         ]
         loo = outputs[self.problem.row]
-        losses = self.problem.exact.judge.losses(loo[None])[0]
+        losses = self.problem.exact.criterion.losses(loo[None])[0]
         return MachineAtAlpha(self.columns, alpha, programs, solutions, approximate_loo, loo, losses)
 
     def outputs_without(self, alpha: float, unit: Array, near: WithoutFolds | None = None) -> Array:
@@ -197,8 +197,8 @@ class MachineFolds:
         outputs = np.empty_like(self.problem.targets)
         for place, (columns, folds) in enumerate(self.parts):
             rows, programs = np.flatnonzero(np.isin(self.fold, folds)), columns.programs(alpha)
-            few = np.append(np.arange(programs[0].m), -1)
-            starts = [None] * len(programs) if near is None else [*near.theta[place][few].T]
+            active = np.append(np.arange(programs[0].m), -1)
+            starts = [None] * len(programs) if near is None else [*near.theta[place][active].T]
             solutions = solve_all(programs, starts, FOLD_GAIN)
             for output, each in enumerate(zip(programs, solutions)):
                 outputs[rows, output] = loo_of_rows(*each, unit, rows)

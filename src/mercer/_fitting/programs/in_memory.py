@@ -71,19 +71,19 @@ def fit_machine(
     training, part, used = training_of(kernel, spec.weights, targets, block, None)
     warn_of_scales(kernel, part.X, names)
     points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
-    criterion = targets.criterion(training)
+    criterion_for = targets.criterion(training)
     exact = ExactProblem(
         X=points,
         observations=observations,
-        criterion=lambda rows: criterion(used[rows]),
+        criterion_for=lambda rows: criterion_for(used[rows]),
         alpha=None,
         penalty="rkhs",
         intercept=spec.intercept,
         budget=spec.budget,
-        classes=targets.has_classes,
+        has_classes=targets.has_classes,
         verbose=spec.verbose,
     )
-    compared = compare_kernels(kernel, exact, rng, alone=False, once=True)
+    compared = compare_kernels(kernel, exact, rng, try_single=False, first_stage_only=True)
     unscaled = targets.has_classes or not spec.loss.needs_scale
     losses = spec.loss.losses(np.ones(part.Y.shape[1]) if unscaled else _scale(compared, exact, rng))
     problem = _problem(spec, losses, replace(exact, alpha=spec.alpha), compared.kernel, rng)
@@ -192,7 +192,7 @@ def _centers(
     selector, m = (Uniform(), most) if auto else as_plan(requested, kernel, exact.X, u)
     given = exact.observations
     label = given.point_target.argmax(axis=1) if given.Y.shape[1] > 1 else (given.point_target[:, 0] > 0.0)
-    number = label.astype(np.intp) if exact.classes else None
+    number = label.astype(np.intp) if exact.has_classes else None
 
     def selected(weight: Array) -> Centers:
         return selector.select(kernel, CandidateRows(exact.X, given.point_target, weight, number), m, rng)

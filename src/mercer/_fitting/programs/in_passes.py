@@ -16,8 +16,8 @@ import numpy as np
 from mercer._fitting.data import TrainingData
 from mercer._fitting.moments import (
     Encoder,
+    EvaluationSample,
     Gatherer,
-    HeldSample,
     PassState,
     SampledRows,
     sample_rows,
@@ -87,19 +87,19 @@ def fit_machine_in_passes(spec: FitSpec, data: TrainingData, rng: np.random.Gene
     assert loss is not None
     sampled = sample_rows(spec, data, rng)
     m = as_plan(spec.centers, spec.kernel, sampled.drawn.sample().X, sampled.drawn.n_rows)[1]
-    held = data.in_memory if loss.name == "logistic" else None
-    if held is not None and not isinstance(spec.centers, str) and _has_many(spec, held.n_rows, m):
+    in_memory = data.in_memory if loss.name == "logistic" else None
+    if in_memory is not None and not isinstance(spec.centers, str) and _has_many(spec, in_memory.n_rows, m):
         return _in_memory(spec, sampled, data.block, rng)
     state = start_state(spec, sampled, rng, reselects=False)
     selection = state.gather.selection
-    if held is not None and _has_many(spec, held.n_rows, selection.n_centers):
+    if in_memory is not None and _has_many(spec, in_memory.n_rows, selection.n_centers):
         spec = replace(spec, kernel=selection.kernel, centers=Uniform(selection.n_centers))
         return _in_memory(spec, sampled, data.block, rng)
     first = state.solved()
     _require_memory(state, first.training.Y.shape[1])
     objective = Objective(state.gather, sampled, _losses(loss, first, sampled.encode), spec.verbose)
-    newton = Newton(objective, state, state.held_out())
-    return replace(newton.concluded(newton.descend(first.solution)), schema=sampled.schema, state=None)
+    newton = Newton(objective, state, state.evaluation_sample())
+    return replace(newton.result_of(newton.descend(first.solution)), schema=sampled.schema, state=None)
 
 
 def _has_many(spec: FitSpec, n: int, m: int | None) -> bool:
@@ -209,7 +209,7 @@ class Newton:
 
     objective: Objective
     state: PassState
-    held: HeldSample
+    evaluation: EvaluationSample
 
     def descend(self, start: ChosenSolution) -> NewtonStep:
         """The last step, that gains nothing, from a fit of least squares."""
@@ -228,9 +228,9 @@ class Newton:
             at = self._by_slopes(step.to, fits, alpha, step)
         return step
 
-    def concluded(self, step: NewtonStep) -> FitResult:
+    def result_of(self, step: NewtonStep) -> FitResult:
         """The fit that a step leads to."""
-        fit, passes = self.state.concluded(self.held, step.solution), self.objective.passes
+        fit, passes = self.state.result_of(self.evaluation, step.solution), self.objective.passes
         last = fit.solution.paths[-1]
         solved = "solved" if step.is_last else "not solved"
         if not step.is_last:
@@ -252,27 +252,20 @@ class Newton:
 
     def _curvature(self, at: Coefficients) -> Array:
         """Means (q,) over the sample of the curvatures of parabolas above the losses."""
-        problem = self.held.problem
-        F, Y, weight = (
-            self._outputs(at),
-            self.objective.encode.targets(problem.sample.y),
-            problem.weight,
-        )
+        problem = self.evaluation.problem
+        F, Y = self._outputs(at), self.objective.encode.targets(problem.sample.y)
         pairs = zip(self.objective.losses, Y.T, F.T)
-        return np.array([np.average(loss.majorant(y, f), weights=weight) for loss, y, f in pairs])
+        return np.array([np.average(loss.majorant(y, f), weights=problem.weight) for loss, y, f in pairs])
 
     def _least_squares(self, curvature: Array, alpha: float) -> OutputFits:
         """Fits of least squares, whose Hessian is about that of losses with such curvatures (q,)."""
-        problem, selection, moments = (
-            replace(self.held.problem, alpha=alpha),
-            self.state.gather.selection,
-            self.state.moments,
-        )
+        problem, selection = replace(self.evaluation.problem, alpha=alpha), self.state.gather.selection
+        moments = self.state.moments
         return OutputFits([moment_fit(selection, moments.scaled(float(each)), problem) for each in curvature])
 
     def _outputs(self, at: Coefficients) -> Array:
         """Outputs (n, q) of the rows held out."""
-        problem, selection = self.held.problem, self.state.gather.selection
+        problem, selection = self.evaluation.problem, self.state.gather.selection
         values = combine(
             selection.kernel,
             problem.sample.X,
@@ -284,7 +277,7 @@ class Newton:
 
     def _fits(self, sums: LossMoments, at: Coefficients, alpha: float | None) -> OutputFits:
         """Least-squares fits to working targets, for every alpha, or the one given."""
-        problem, selection = replace(self.held.problem, alpha=alpha), self.state.gather.selection
+        problem, selection = replace(self.evaluation.problem, alpha=alpha), self.state.gather.selection
         F, Y = self._outputs(at), self.objective.encode.targets(problem.sample.y)
         with at_most(problem.plan.threads), stage("decompositions", verbose=problem.verbose):
             return OutputFits(
@@ -296,15 +289,16 @@ class Newton:
 
     def _solution(self, fits: OutputFits, given: float | None, before: float) -> ChosenSolution:
         """The fit with the alpha given, or the best one; with that before, if it is about as good."""
-        selection, problem, judges = self.state.gather.selection, self.held.problem, self.held.judges
-        best = select_alpha(selection, fits, fits.spectrum, replace(problem, alpha=given), judges)
+        selection, problem = self.state.gather.selection, self.evaluation.problem
+        rows = self.evaluation.scored_rows
+        best = select_alpha(selection, fits, replace(problem, alpha=given), rows)
         if given is not None:
             return best
         path = best.paths[-1]
         place = int(np.abs(np.log(path.alphas[0] / before)).argmin())
         if not path.scores[0, place] <= (1.0 + KEPT_ALPHA_LOSS) * path.least[0] or best.alpha == before:
             return best
-        kept = select_alpha(selection, fits, fits.spectrum, replace(problem, alpha=before), judges)
+        kept = select_alpha(selection, fits, replace(problem, alpha=before), rows)
         return replace(kept, paths=best.paths)
 
     def _gain(self, sums: LossMoments, at: Coefficients, to: ChosenSolution) -> float:

@@ -110,7 +110,7 @@ def fit_novelty(
     first = used[distinct.first]
     if len(first) < 2:
         raise ValueError(f"novelty detection needs 2 distinct rows at least, but n_samples = {len(first)}")
-    K = np.asarray(gram(kernel, kernel.subset(X, first), budget=budget, held=4), dtype=np.float64)
+    K = np.asarray(gram(kernel, kernel.subset(X, first), budget=budget, matrices=4), dtype=np.float64)
     if form == "ball" and kernel.takes_values:
         _check_diagonal(K.diagonal())
     counts = np.bincount(distinct.point, weight[used]).astype(np.float64)

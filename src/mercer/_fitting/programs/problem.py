@@ -98,7 +98,7 @@ class MachineProblem:
     def targets(self) -> Array:
         """Targets (n, q) of the losses: -1 and +1 for classes."""
         Y = self.observations.Y
-        return 2.0 * Y - 1.0 if self.exact.classes and Y.shape[1] > 1 else Y
+        return 2.0 * Y - 1.0 if self.exact.has_classes and Y.shape[1] > 1 else Y
 
     @property
     def has_every_point(self) -> bool:
@@ -143,7 +143,7 @@ class MachineColumns:
     ``back`` is None if the columns are kernel values; otherwise columns are in the order of eigenvalues of the
     kernel matrix of the centers, the largest first, of which the ``negative`` part, in units of the largest, was
     clipped; None: not computed. ``without`` are columns of centers that were selected without the targets of some
-    rows (r,), which are held out of them. ``held`` are the observations that are held out here, None: all.
+    rows (r,), which are held out of them. ``held_out`` are the observations that are held out here, None: all.
     """
 
     problem: MachineProblem
@@ -152,7 +152,7 @@ class MachineColumns:
     back: Array | None
     negative: float | None = None
     without: "tuple[tuple[MachineColumns, Indices], ...]" = ()
-    held: Indices | None = None
+    held_out: Indices | None = None
 
     @cached_property
     def unit(self) -> float:
@@ -194,7 +194,7 @@ class MachineColumns:
             loo[rows] = part.loo[rows]
             if loo_opposite is not None and part.loo_opposite is not None:
                 loo_opposite[rows] = part.loo_opposite[rows]
-        losses = self.problem.exact.judge.losses(loo[None])[0]
+        losses = self.problem.exact.criterion.losses(loo[None])[0]
         return replace(found, loo=loo, losses=losses, loo_opposite=loo_opposite, parts=tuple(parts))
 
     def programs(self, alpha: float) -> list[Program]:
@@ -219,7 +219,7 @@ class MachineColumns:
     def trial(self, path: "Sequence[AtAlpha]") -> Trial:
         """The criterion along a path."""
         alphas, losses = np.array([fit.alpha for fit in path]), np.stack([fit.losses for fit in path])
-        return Trial.of(self.kernel, alphas, losses, self.problem.exact.judge.share)
+        return Trial.of(self.kernel, alphas, losses, self.problem.exact.criterion.share)
 
     def chosen(self, path: "Sequence[MachineAtAlpha]") -> "MachineAtAlpha":
         """The best fit; of sparse ones, that of the largest alpha which is not worse by half an error."""
@@ -231,7 +231,7 @@ class MachineColumns:
     def is_worse(self, losses: Array, best: Array) -> bool:
         """Whether losses (n,) are larger than the best by more than a share of the paired standard error."""
         exact = self.problem.exact
-        share, given = exact.judge.share, exact.observations
+        share, given = exact.criterion.share, exact.observations
         more = losses - best
         mean = float(share @ more)
         # A row with a weight of two counts as two rows.
@@ -257,7 +257,7 @@ class MachineColumns:
             approximate_loo = found.loo_outputs(given.opposite_unit, with_kinks=True)
             loo_opposite = fit.outputs_without(found, approximate_loo, given.opposite_unit, some)
         fit = replace(
-            fit, loo=loo, losses=self.problem.exact.judge.losses(loo[None])[0], loo_opposite=loo_opposite
+            fit, loo=loo, losses=self.problem.exact.criterion.losses(loo[None])[0], loo_opposite=loo_opposite
         )
         parts = [self._like(each).without_arcs(old, own) for (each, own), old in zip(self.without, found.parts)]
         return self._crossed(fit, parts)
@@ -326,7 +326,7 @@ class MachineAtAlpha:
             columns, programs, solutions, problem.observations.unit, with_kinks=False
         )
         loo = np.column_stack([each.outputs for each in approximate_loo])[problem.row]
-        losses = problem.exact.judge.losses(loo[None])[0]
+        losses = problem.exact.criterion.losses(loo[None])[0]
         return cls(columns, alpha, programs, solutions, approximate_loo, loo, losses)
 
     @property
@@ -335,7 +335,7 @@ class MachineAtAlpha:
 
     @property
     def criterion(self) -> float:
-        return float(self.columns.problem.exact.judge.share @ self.losses)
+        return float(self.columns.problem.exact.criterion.share @ self.losses)
 
     @property
     def gap(self) -> float:
@@ -408,7 +408,7 @@ def _loo_of_outputs(
 
     Of losses with arcs for kinks, those with kinks if ``with_kinks``, and for the hinge in any case.
     """
-    own, rows = _own_columns(columns.problem, unit), columns.held
+    own, rows = _own_columns(columns.problem, unit), columns.held_out
     return [
         loo_of_program(p, found, unit, own, with_kinks=with_kinks or has_one_side(p.loss), rows=rows)
         for p, found in zip(programs, solutions)

@@ -12,7 +12,7 @@ from mercer._types import Array, Floats
 from mercer.kernels._base import Kernel
 
 # From leave-one-out outputs (a, n, q) to one number for each alpha (a,).
-Judge = Callable[[Floats], Array]
+OutputCriterion = Callable[[Floats], Array]
 
 # Alphas around a good one are tried in steps of this factor.
 ALPHA_STEP = 10.0**0.4
@@ -28,14 +28,14 @@ def alpha_path(
     kernel: Kernel,
     fits: AlphaFits,
     alphas: Array,
-    judge: Judge,
+    criterion: OutputCriterion,
     *,
     at_once: int,
     n_points: int,
     n_centers: int | None = None,
 ) -> TuningPath:
     """The criterion of every alpha (a,), ``at_once`` of them at a time."""
-    scores, _ = _judged(fits, alphas, judge, at_once)
+    scores, _ = _scores_of(fits, alphas, criterion, at_once)
     return TuningPath([kernel], alphas[None], scores[None], n_points, n_centers)
 
 
@@ -43,7 +43,7 @@ def choose_alpha(
     kernel: Kernel,
     fits: FactoredFits,
     alphas: Array,
-    judge: Judge,
+    criterion: OutputCriterion,
     *,
     at_once: int,
     n_points: int,
@@ -58,7 +58,7 @@ def choose_alpha(
     alphas, taken from the comparison, provided it was made in one step. ``paths`` are those of kernels compared
     before; ``release`` is called when outputs of other alphas have been freed.
     """
-    scores, outputs = _judged(fits, alphas, judge, at_once)
+    scores, outputs = _scores_of(fits, alphas, criterion, at_once)
     path = TuningPath([kernel], alphas[None], scores[None], n_points, n_centers)
     best = path.best[1]
     kept = not recompute_loo and len(outputs) == len(alphas)
@@ -72,7 +72,7 @@ def choose_near(
     kernel: Kernel,
     fits: FactoredFits,
     start: float,
-    judge: Judge,
+    criterion: OutputCriterion,
     *,
     given: bool,
     bounds: tuple[float, float],
@@ -80,7 +80,7 @@ def choose_near(
     paths: tuple[TuningPath, ...] = (),
 ) -> ChosenSolution:
     """The fit at the best of a few alphas around ``start``, or at ``start`` if it was given."""
-    scores = scores_near(lambda alphas: judge(fits.loo_outputs(alphas)), start, bounds, given=given)
+    scores = scores_near(lambda alphas: criterion(fits.loo_outputs(alphas)), start, bounds, given=given)
     path = TuningPath([kernel], *scores, n_points)
     best = path.alphas[path.best]
     return _solution(fits, (*paths, path), np.array(fits.loo_outputs(np.array([best]))[0], dtype=np.float64))
@@ -117,14 +117,14 @@ def _beyond(tried: dict[float, float], bounds: tuple[float, float]) -> list[floa
     return _inside(best * np.array([step, step**2]), bounds)
 
 
-def _judged(fits: AlphaFits, alphas: Array, judge: Judge, at_once: int) -> tuple[Array, Floats]:
+def _scores_of(fits: AlphaFits, alphas: Array, criterion: OutputCriterion, at_once: int) -> tuple[Array, Floats]:
     """The criterion (a,) of every alpha, and leave-one-out outputs of those evaluated last."""
     scores = np.empty(0)
     for some in cuts(len(alphas), at_once):
         # Outputs of only one step are in memory.
         outputs: Floats = np.empty((0, 0, 0))
         outputs = fits.loo_outputs(alphas[some])
-        scores = np.append(scores, judge(outputs))
+        scores = np.append(scores, criterion(outputs))
     return scores, outputs
 
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer._fitting.memory import judged_at_once
+from mercer._fitting.memory import evaluated_at_once
 from mercer._fitting.result import ChosenSolution
-from mercer._fitting.selection.alpha import Judge, choose_alpha, scores_near
+from mercer._fitting.selection.alpha import OutputCriterion, choose_alpha, scores_near
 from mercer._fitting.selection.centers import LEAST_ALPHA_SHARE, MANY_CENTERS, ModelSelection, SampleProblem
 from mercer._fitting.selection.path import ALPHAS, TuningPath
-from mercer._fitting.selection.protocols import FactoredFits
 from mercer._gram.blocks import cuts
 from mercer._gram.moments import Moments
 from mercer._gram.precision import MOST_ROUNDING_SINGLE
 from mercer._linalg.threads import at_most
 from mercer._solvers.moments.leave_one_out import MomentFit, ReselectedFits
 from mercer._solvers.moments.ridge import MOST_ROUNDING, MomentProblem, MomentSpectrum, decompose_moments
+from mercer._solvers.programs.smooth.output_fits import OutputFits
 from mercer._types import Array, Floats, Indices
 from mercer.errors import NumericalError
 from mercer.rows._base import Block
@@ -32,7 +32,7 @@ from mercer.rows._sources.memory import HeldRows
 from mercer.rows._table import in_single
 
 # The moments of the rows of a fold.
-PartOf = Callable[[int], Moments]
+FoldMoments = Callable[[int], Moments]
 
 # Rows on which few alphas are compared: leave-one-out of each costs as much as a pass over the rows.
 ROWS_COMPARING_ALPHA = 2000
@@ -45,33 +45,28 @@ def choose_alpha_from_moments(
     moments: Moments,
     problem: SampleProblem,
     *,
-    judges: Indices | None = None,
-    part: PartOf | None = None,
+    scored_rows: Indices | None = None,
+    fold_moments: FoldMoments | None = None,
     reselected: ReselectedFits | None = None,
 ) -> ChosenSolution:
     """Choose alpha by leave-one-out: rows of the sample, single or in folds, held out from the fit to all rows.
 
-    ``judges`` are the rows of the sample on which alphas are compared, None: all; ``part`` returns the moments of
-    a fold, if rows are held out together; ``reselected`` fits with other centers for rows that selected the
-    centers.
+    ``scored_rows`` are the rows of the sample on which alphas are compared, None: all; ``fold_moments`` returns
+    those of a fold, if rows are held out together; ``reselected`` fits with other centers for rows that selected
+    the centers.
     """
     m = selection.n_centers
-    if (
-        m > MANY_CENTERS
-        and problem.alpha is None
-        and selection.alpha is not None
-        and part is None
-        and reselected is None
-    ):
-        near = _path_near(selection, selection.alpha, moments, problem, judges)
+    one_by_one = m > MANY_CENTERS and problem.alpha is None and fold_moments is None and reselected is None
+    if one_by_one and selection.alpha is not None:
+        near = _path_near(selection, selection.alpha, moments, problem, scored_rows)
         if near is not None:
             path, spectrum = near
             problem = replace(problem, alpha=float(path.alphas[path.best]))
-            solution = select_alpha(selection, _fit_of(selection, spectrum, problem), spectrum, problem, judges)
+            solution = select_alpha(selection, _fit_of(selection, spectrum, problem), problem, scored_rows)
             return replace(solution, paths=(*selection.paths, path))
     with stage(f"decomposition for {m:,} centers", verbose=problem.verbose):
-        fits = replace(moment_fit(selection, moments, problem, part), reselected=reselected)
-    return select_alpha(selection, fits, fits.spectrum, problem, judges)
+        fits = replace(moment_fit(selection, moments, problem, fold_moments), reselected=reselected)
+    return select_alpha(selection, fits, problem, scored_rows)
 
 
 def _path_near(
@@ -79,19 +74,17 @@ def _path_near(
     start: float,
     moments: Moments,
     problem: SampleProblem,
-    judges: Indices | None,
+    scored_rows: Indices | None,
 ) -> tuple[TuningPath, MomentSpectrum] | None:
     """A few alphas around one, compared on some of the rows by a Cholesky factor each, and that of the best.
 
     None where factors do not have enough digits: an eigendecomposition is needed.
     """
-    rows = np.arange(problem.sample.n_rows) if judges is None else judges
+    rows = np.arange(problem.sample.n_rows) if scored_rows is None else scored_rows
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, ROWS_COMPARING_ALPHA).astype(np.intp))]
-    few = problem.some(selection.kernel, rows)
-    judge, on_moments = (
-        _judge(few, None),
-        MomentProblem(moments, selection.factor, problem.intercept, _rounding(selection, problem)),
-    )
+    subset = problem.some(selection.kernel, rows)
+    criterion, rounding = _criterion(subset, None), _rounding(selection, problem)
+    on_moments = MomentProblem(moments, selection.factor, problem.intercept, rounding)
     least, most = np.array([LEAST_ALPHA_SHARE, ALPHAS[-1]]) * (on_moments.scale or 1.0)
     best = _Best()
 
@@ -99,18 +92,14 @@ def _path_near(
         spectrum = on_moments.factored(alpha)
         if spectrum is None:
             raise NumericalError(f"alpha={alpha:.1e} is too small for a Cholesky factor of the moments")
-        found = float(judge(_fit_of(selection, spectrum, few).loo_outputs(np.array([alpha])))[0])
+        found = float(criterion(_fit_of(selection, spectrum, subset).loo_outputs(np.array([alpha])))[0])
         best.offer(alpha, found, spectrum)
         problem.budget.release()
         return found
 
     words = f"Cholesky factors for {selection.n_centers:,} centers"
     with suppress(NumericalError), stage(words, verbose=problem.verbose):
-        scores = scores_near(
-            lambda alphas: np.array([*map(score, alphas.tolist())]),
-            start,
-            (least, most),
-        )
+        scores = scores_near(lambda alphas: np.array([*map(score, alphas.tolist())]), start, (least, most))
         path = TuningPath([selection.kernel], *scores, len(rows), selection.n_centers)
         alpha = float(path.alphas[path.best])
         spectrum = best.at(alpha) or on_moments.factored(alpha)
@@ -140,10 +129,9 @@ class _Best:
 
 def select_alpha(
     selection: ModelSelection,
-    fits: FactoredFits,
-    spectrum: MomentSpectrum,
+    fits: MomentFit | OutputFits,
     problem: SampleProblem,
-    judges: Indices | None,
+    scored_rows: Indices | None,
 ) -> ChosenSolution:
     """The fit at the best alpha; the alphas tried are multiples of the trace of the spectrum."""
     m, n = selection.n_centers, problem.sample.n_rows
@@ -151,8 +139,8 @@ def select_alpha(
         return choose_alpha(
             selection.kernel,
             fits,
-            _alphas(spectrum, problem),
-            _judge(problem, judges),
+            _alphas(fits.spectrum, problem),
+            _criterion(problem, scored_rows),
             at_once=problem.plan.alphas,
             n_points=n,
             n_centers=m,
@@ -163,16 +151,16 @@ def select_alpha(
 
 
 def moment_fit(
-    selection: ModelSelection, moments: Moments, problem: SampleProblem, part: PartOf | None = None
+    selection: ModelSelection, moments: Moments, problem: SampleProblem, fold_moments: FoldMoments | None = None
 ) -> MomentFit:
     """Fits to all rows for every alpha, with leave-one-out for the rows of the sample."""
     decompose = partial(decompose_moments, K=selection.factor, intercept=problem.intercept, alpha=problem.alpha)
     problem.budget.release()
     fits = _fit_of(selection, decompose(moments), problem)
     problem.budget.release()
-    return (
-        fits if part is None else replace(fits, fold=problem.fold, without=lambda f: decompose(moments - part(f)))
-    )
+    if fold_moments is None:
+        return fits
+    return replace(fits, fold=problem.fold, spectrum_without=lambda f: decompose(moments - fold_moments(f)))
 
 
 def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: SampleProblem) -> MomentFit:
@@ -181,7 +169,7 @@ def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: Sample
         centers=selection.centers.rows,
         spectrum=spectrum,
         sample=problem.sample,
-        reduce=partial(_over, problem),
+        reduce=partial(_sum_over, problem),
         cells=problem.plan.cells,
         opposite_unit=problem.opposite_unit,
         unrepresented=selection.unrepresented,
@@ -190,10 +178,10 @@ def _fit_of(selection: ModelSelection, spectrum: MomentSpectrum, problem: Sample
     )
 
 
-def _over(problem: SampleProblem, rows: Block, fold: Callable[[Block], Any]) -> Any:
-    """fold(block) summed over rows in memory, in as many threads as memory allows."""
+def _sum_over(problem: SampleProblem, rows: Block, of_block: Callable[[Block], Any]) -> Any:
+    """of_block(block) summed over rows in memory, in as many threads as memory allows."""
     with at_most(problem.plan.sample_threads):
-        total = HeldRows(rows, block_rows=LOO_ROWS_OF_BLOCK).reduce(fold)
+        total = HeldRows(rows, block_rows=LOO_ROWS_OF_BLOCK).reduce(of_block)
     problem.budget.release()
     return total
 
@@ -207,15 +195,15 @@ def _alphas(spectrum: MomentSpectrum, problem: SampleProblem) -> Array:
     return np.geomspace(min(max(low, error), high), high, len(ALPHAS))
 
 
-def _judge(problem: SampleProblem, judges: Indices | None) -> Judge:
+def _criterion(problem: SampleProblem, scored_rows: Indices | None) -> OutputCriterion:
     """The criterion (a,) of outputs (a, n, q) on some of the rows."""
 
-    def judge(outputs: Floats) -> Array:
-        if judges is not None:
-            outputs = outputs[:, judges]
-        criterion = problem.criterion(np.arange(outputs.shape[1]) if judges is None else judges)
-        parts = [outputs[some] for some in cuts(len(outputs), judged_at_once(*outputs.shape))]
+    def evaluate(outputs: Floats) -> Array:
+        if scored_rows is not None:
+            outputs = outputs[:, scored_rows]
+        criterion = problem.criterion_for(np.arange(outputs.shape[1]) if scored_rows is None else scored_rows)
+        parts = [outputs[some] for some in cuts(len(outputs), evaluated_at_once(*outputs.shape))]
         with at_most(problem.plan.sample_threads):
             return np.concatenate([criterion(part) for part in parts])
 
-    return judge
+    return evaluate

@@ -105,16 +105,17 @@ class SampleProblem:
     """A sample of rows with targets, and how fits are made and evaluated.
 
     ``sample`` holds X, targets (n, q), weights and units; ``label`` (n,) class numbers, if there are classes;
-    ``fold`` (n,) numbers rows that are held out together; ``criterion`` evaluates some of its rows; ``alpha`` is a
-    number, or None for leave-one-out; ``plan`` sets how much is done at once. ``opposite_unit`` (n,) are the units
-    under the opposite reading of weights, None: they are unambiguous; ``few_enough``: fewer centers are selected
-    if they do as well. ``copies`` of the rows join all fits, leave them with their row, and are not evaluated.
+    ``fold`` (n,) numbers rows that are held out together; ``criterion_for`` evaluates some of its rows; ``alpha``
+    is a number, or None for leave-one-out; ``plan`` sets how much is done at once. ``opposite_unit`` (n,) are the
+    units under the opposite reading of weights, None: they are unambiguous; ``few_enough``: fewer centers are
+    selected if they do as well. ``copies`` of the rows join all fits, leave them with their row, and are not
+    evaluated.
     """
 
     sample: Block
     label: Indices | None
     fold: Indices | None
-    criterion: CriterionFor
+    criterion_for: CriterionFor
     selector: CenterSelector
     n_centers: int | None
     alpha: float | None
@@ -161,7 +162,7 @@ class SampleProblem:
             sample=replace(self.sample.take(rows), X=kernel.subset(self.sample.X, rows)),
             label=None if self.label is None else self.label[rows],
             fold=None if self.fold is None else self.fold[rows],
-            criterion=lambda few: self.criterion(rows[few]),
+            criterion_for=lambda some: self.criterion_for(rows[some]),
             opposite_unit=None if self.opposite_unit is None else self.opposite_unit[rows],
         )
 
@@ -178,7 +179,7 @@ def choose_kernel_and_centers(
     float64, and with them all values.
     """
     known = compared is not None
-    compared = _compared(kernel, problem, rng) if compared is None else compared
+    compared = _compare_on_sample(kernel, problem, rng) if compared is None else compared
     n_centers = problem.n_centers
     words = f"{type(problem.selector).__name__} on {problem.sample.n_rows} rows"
     if problem.copies is not None and problem.virtual_centers:
@@ -188,16 +189,16 @@ def choose_kernel_and_centers(
         if compared.enough_centers is not None:
             n_centers = min(max(compared.enough_centers, LEAST_CENTERS), n_centers)
     found = compared, n_centers, words + problem.plan.words
-    selection = _selected(*found, problem, _prepared(kernel, problem, rng), rng)
+    selection = _select_centers(*found, problem, _candidates(kernel, problem, rng), rng)
     enough = n_centers is None or selection.n_centers >= n_centers or selection.least == np.inf
     if enough or not problem.may_be_precise:
         return selection
     precise = replace(problem, sample=replace(problem.sample, X=in_double(problem.sample.X)))
-    other = _selected(*found, precise, _prepared(kernel, precise, rng), rng)
+    other = _select_centers(*found, precise, _candidates(kernel, precise, rng), rng)
     return other if other.least < (1.0 - VISIBLE_GAIN) * selection.least else selection
 
 
-def _selected(
+def _select_centers(
     compared: KernelComparison,
     n_centers: int | None,
     words: str,
@@ -208,13 +209,13 @@ def _selected(
     """The kernel with its centers, without those in the span of others."""
     kernel = compared.kernel
     centers = _centers(kernel, problem, candidates, n_centers, rng)
-    if _any_origin(problem) and isinstance(problem.selector, Given):
+    if _may_choose_origin(problem) and isinstance(problem.selector, Given):
         kernel = _centered_on_given(kernel, centers.rows)
     if not kernel.takes_values:
         check_size(kernel, self_similarity(kernel, centers.rows))
     factor = _factor(kernel, centers.rows, problem, NEARLY_DEPENDENT_CENTERS)
     unrepresented = 0.0 if factor is None else _unrepresented(kernel, problem)
-    return _independent(
+    return _drop_dependent(
         ModelSelection(
             kernel, centers, factor, compared.paths, words, problem.selector, unrepresented, compared.alpha
         )
@@ -225,12 +226,12 @@ def reselect_centers(
     selection: ModelSelection, problem: SampleProblem, rows: Indices, rng: np.random.Generator
 ) -> ModelSelection:
     """As many centers for the chosen kernel, selected among some rows of the sample, by their targets alone."""
-    sample, weight = problem.sample, np.zeros(problem.sample.n_rows)
+    kernel, sample, weight = selection.kernel, problem.sample, np.zeros(problem.sample.n_rows)
     weight[rows] = problem.weight[rows]
     X = sample.X if in_single(selection.centers.rows) else in_double(sample.X)
-    few = replace(problem, sample=replace(sample, X=X, weight=weight), selector=selection.selector)
-    found = KernelComparison([selection.kernel], paths=selection.paths)
-    return _selected(found, selection.n_centers, selection.words, few, _prepared(selection.kernel, few, rng), rng)
+    problem = replace(problem, sample=replace(sample, X=X, weight=weight), selector=selection.selector)
+    compared, candidates = KernelComparison([kernel], paths=selection.paths), _candidates(kernel, problem, rng)
+    return _select_centers(compared, selection.n_centers, selection.words, problem, candidates, rng)
 
 
 def _words_of_number(enough: int | None, most: int | None) -> str:
@@ -240,19 +241,26 @@ def _words_of_number(enough: int | None, most: int | None) -> str:
     return f", as many as matter in leave-one-out{'' if most is None else f', of at most {most}'}"
 
 
-def _compared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> KernelComparison:
+def _compare_on_sample(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> KernelComparison:
     """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen."""
     most_rows = MOST_COMPARED_ROWS // rows_for_each(problem.copies)
-    few = problem.some(kernel, np.sort(rng.permutation(problem.sample.n_rows)[:most_rows]))
-    every_row = _every_row(kernel, few)
+    rows = np.sort(rng.permutation(problem.sample.n_rows)[:most_rows])
+    exact = _exact_problem(kernel, problem.some(kernel, rows))
     problem.budget.release()
-    any_origin, count = not isinstance(problem.selector, Given), problem.few_enough
     most = None if problem.n_centers is None else RANDOM_PER_SELECTED * problem.n_centers
-    alone = count or (problem.alpha is None and most is not None and most > RANDOM_PER_SELECTED * MANY_CENTERS)
-    return compare_kernels(kernel, every_row, rng, any_origin=any_origin, alone=alone, count=count, most=most)
+    many = most is not None and most > RANDOM_PER_SELECTED * MANY_CENTERS
+    return compare_kernels(
+        kernel,
+        exact,
+        rng,
+        choose_origin=not isinstance(problem.selector, Given),
+        try_single=problem.few_enough or (problem.alpha is None and many),
+        count_centers=problem.few_enough,
+        most=most,
+    )
 
 
-def _any_origin(problem: SampleProblem) -> bool:
+def _may_choose_origin(problem: SampleProblem) -> bool:
     """Whether a kernel may choose its origin: a free intercept compensates for it."""
     return problem.intercept and problem.penalty == "rkhs"
 
@@ -275,13 +283,9 @@ def precision_of(selection: ModelSelection, problem: SampleProblem) -> Precision
     m, n = n_rows(centers), problem.sample.n_rows
     if factor is None:
         return Precision(np.float64, np.nan, "float64")
-    few = not problem.plan.probe
-    size = LEAST_PROBE if few else probe_rows(m)
+    size = probe_rows(m) if problem.plan.probe else LEAST_PROBE
     probe = take(problem.sample.X, np.unique(np.linspace(0, n - 1, size).astype(np.intp)))
-    with (
-        at_most(problem.plan.sample_threads),
-        stage("precision of products", verbose=problem.verbose),
-    ):
+    with at_most(problem.plan.sample_threads), stage("precision of products", verbose=problem.verbose):
         precision = _precision(selection, problem, probe)
         return with_coordinates(
             precision,
@@ -291,7 +295,7 @@ def precision_of(selection: ModelSelection, problem: SampleProblem) -> Precision
             probe,
             alpha_share=LEAST_ALPHA_SHARE,
             intercept=problem.intercept,
-            known=not few,
+            known=problem.plan.probe,
         )
 
 
@@ -312,48 +316,44 @@ def _precision(selection: ModelSelection, problem: SampleProblem, probe: Any) ->
     )
 
 
-def _every_row(kernel: Kernel, problem: SampleProblem) -> ExactProblem:
+def _exact_problem(kernel: Kernel, problem: SampleProblem) -> ExactProblem:
     """The problem on all rows of the sample, on which kernels are compared."""
     problem = problem.some(kernel, np.flatnonzero(problem.weight > 0))
-    block, fold, criterion, orbits = (
-        problem.sample.with_weight(),
-        problem.fold,
-        problem.criterion,
-        None,
-    )
+    block, fold, criterion_for = problem.sample.with_weight(), problem.fold, problem.criterion_for
+    orbits = None
     if problem.copies is not None:
         orbits = problem.copies.orbits(block.n_rows)
         fold = orbits.number if fold is None else fold[orbits.number]
-        block, criterion = problem.copies(block), _of_rows_alone(criterion, orbits)
+        block, criterion_for = problem.copies(block), _of_rows_alone(criterion_for, orbits)
     weight = np.asarray(block.weight)
     X, observations = at_points(kernel, block.X, block.y, weight, weight if block.unit is None else block.unit)
     return ExactProblem(
         X=kernel.prepared(X),
         observations=observations,
-        criterion=criterion,
+        criterion_for=criterion_for,
         fold=fold,
         orbits=orbits,
         alpha=problem.alpha,
         penalty=problem.penalty,
         intercept=problem.intercept,
-        budget=problem.budget.less(problem.plan.held),
-        classes=problem.label is not None,
+        budget=problem.budget.less(problem.plan.base_bytes),
+        has_classes=problem.label is not None,
         verbose=problem.verbose,
     )
 
 
-def _of_rows_alone(criterion: CriterionFor, orbits: Orbits) -> CriterionFor:
+def _of_rows_alone(criterion_for: CriterionFor, orbits: Orbits) -> CriterionFor:
     """The criterion of rows and copies, in which copies have no part."""
 
     def evaluated(rows: Indices) -> Criterion:
         own = orbits.own[rows]
-        judge = criterion(orbits.number[rows[own]])
-        return Criterion(lambda outputs: judge.losses(outputs[:, own]), judge.share)
+        criterion = criterion_for(orbits.number[rows[own]])
+        return Criterion(lambda outputs: criterion.losses(outputs[:, own]), criterion.share)
 
     return evaluated
 
 
-def _prepared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> CandidateRows:
+def _candidates(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> CandidateRows:
     """The rows of the sample as candidates, with what the selector precomputes for all kernels.
 
     Copies are candidates, too, unless targets select: a candidate would explain its own copies best.
@@ -361,10 +361,8 @@ def _prepared(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) 
     counted, label = problem.counted.with_weight(), problem.label
     if problem.virtual_centers:
         assert problem.copies is not None
-        counted, label = (
-            problem.copies(counted),
-            None if label is None else np.repeat(label, problem.copies.size),
-        )
+        counted = problem.copies(counted)
+        label = None if label is None else np.repeat(label, problem.copies.size)
     candidates = CandidateRows(counted.X, counted.y, np.asarray(counted.weight), label)
     prepared = problem.selector.prepared(kernel, candidates, rng)
     problem.budget.release()
@@ -378,17 +376,12 @@ def _centers(
     n_centers: int | None,
     rng: np.random.Generator,
 ) -> Centers:
-    with (
-        at_most(problem.plan.sample_threads),
-        stage("selection of centers", verbose=problem.verbose),
-    ):
-        centers = problem.selector.select(
-            kernel,
-            candidates,
-            n_centers,
-            rng,
-            moments=lambda centers: HeldRows(problem.counted).reduce(MomentsOf(kernel, centers)),
-        )
+    def moments(centers: Any) -> Moments:
+        found: Moments = HeldRows(problem.counted).reduce(MomentsOf(kernel, centers))
+        return found
+
+    with at_most(problem.plan.sample_threads), stage("selection of centers", verbose=problem.verbose):
+        centers = problem.selector.select(kernel, candidates, n_centers, rng, moments=moments)
     problem.budget.release()
     return replace(centers, indices=None) if problem.virtual_centers else centers
 
@@ -398,12 +391,12 @@ def _factor(kernel: Kernel, centers: Any, problem: SampleProblem, tolerance: flo
     if problem.penalty != "rkhs":
         return None
     return factor_of(
-        _among(kernel, centers, problem),
+        _matrix_of_centers(kernel, centers, problem),
         tolerance=DEPENDENT_CENTERS if in_single(problem.sample.X, centers) else tolerance,
     )
 
 
-def _independent(selection: ModelSelection) -> ModelSelection:
+def _drop_dependent(selection: ModelSelection) -> ModelSelection:
     """Without centers that are in the span of others and would get no coefficient, in the order of the factor.
 
     If the kernel is positive for none of them, all stay: the model is a constant, and has centers.
@@ -412,13 +405,13 @@ def _independent(selection: ModelSelection) -> ModelSelection:
     if factor is None or len(factor.kept) == 0 or np.array_equal(factor.kept, np.arange(n_rows(centers.rows))):
         return selection
     kept = factor.kept
-    few = replace(
+    independent = replace(
         centers,
         rows=take(centers.rows, kept),
         indices=None if centers.indices is None else centers.indices[kept],
         trace=None if centers.trace is None else centers.trace[kept],
     )
-    return replace(selection, centers=few, factor=RankFactor(factor.R, np.arange(len(kept))))
+    return replace(selection, centers=independent, factor=RankFactor(factor.R, np.arange(len(kept))))
 
 
 def _unrepresented(kernel: Kernel, problem: SampleProblem) -> float:
@@ -429,7 +422,7 @@ def _unrepresented(kernel: Kernel, problem: SampleProblem) -> float:
     return NEARLY_DEPENDENT_CENTERS * largest / variance if variance > 0.0 else 0.0
 
 
-def _among(kernel: Kernel, centers: Any, problem: SampleProblem) -> Floats:
+def _matrix_of_centers(kernel: Kernel, centers: Any, problem: SampleProblem) -> Floats:
     """k(centers, centers) in float64, whatever the type of the rows: fits with small alpha need its digits."""
     if kernel.takes_values:
         return gram(kernel, kernel.subset(problem.sample.X, centers), budget=problem.budget)

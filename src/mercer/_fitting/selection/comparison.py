@@ -45,9 +45,9 @@ STAGE_GROWTH = 1.5
 # Kernels that are compared again because more centers may make them the best.
 MOST_IMPROVABLE = 4
 # Kernels that are compared with all points as centers, which is cheap where it is done.
-MOST_AGAIN = 6
+MOST_FOR_ALL_POINTS = 6
 # Kernels that are compared again because they are hardly worse than the best.
-MOST_CLOSE = 4
+MOST_INDISTINGUISHABLE = 4
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class ComparisonProblem:
     def at(cls, kernel: Kernel, problem: ExactProblem, order: Indices, stage: SearchStage) -> "ComparisonProblem":
         """The first points of an order with their copies, and the first of all these as centers."""
         points = problem.with_copies(order[: stage.n_rows])
-        part = problem.at(kernel, points)
+        at_points = problem.at(kernel, points)
         centers = order if len(points) == stage.n_rows else order[np.isin(order, points)]
         where = np.searchsorted(np.sort(points), centers[: stage.n_centers])
-        return cls(part, where, None if problem.alpha is None else np.array([problem.alpha]))
+        return cls(at_points, where, None if problem.alpha is None else np.array([problem.alpha]))
 
     def trials(self, kernels: Sequence[Kernel]) -> list[Trial]:
         """Every kernel for every alpha, several in parallel."""
@@ -138,12 +138,13 @@ class ComparisonProblem:
         fits = [each.first() for each in nested]
         alphas = [self._shares * (fit.trace or 1.0) if self.alphas is None else self.alphas for fit in fits]
         losses = self.losses(fits, alphas)
-        share = self.problem.judge.share
+        share = self.problem.criterion.share
         found = [Trial.of(*each, share) for each in zip(kernels, alphas, losses)]
-        if self.has_every or not self.halves:
+        if self.all_are_centers or not self.halves:
             return found
         half = len(self.centers) // 2
-        return [replace(trial, before=self.fewer(trial, each, half).least) for trial, each in zip(found, nested)]
+        halves = [self.fewer(trial, each, half).least for trial, each in zip(found, nested)]
+        return [replace(trial, least_with_half=least) for trial, least in zip(found, halves)]
 
     def fewer(self, trial: Trial, nested: NestedCenters, m: int) -> Trial:
         """The same kernel with the first m centers, for alphas near the best one."""
@@ -162,14 +163,14 @@ class ComparisonProblem:
         return least if 2 * least <= m + 1 else None
 
     @property
-    def has_every(self) -> bool:
+    def all_are_centers(self) -> bool:
         """Whether all points are centers."""
         return len(self.centers) == n_rows(self.problem.X)
 
     @property
     def _shares(self) -> Array:
         """Alphas as shares of the trace: more of them if all points are centers, as this is then the final fit."""
-        return ALPHAS if self.has_every else COARSE_ALPHAS
+        return ALPHAS if self.all_are_centers else COARSE_ALPHAS
 
     @property
     def _together(self) -> int:
@@ -185,13 +186,13 @@ class ComparisonProblem:
     def losses(self, fits: Sequence[LowRank], alphas: Sequence[Array]) -> list[Array]:
         """Leave-one-out losses (a, n) of the rows for the alphas of each fit."""
         problem, step = self.problem, self._sizes[1]
-        judge, given, fold = problem.judge, problem.observations, problem.fold
+        criterion, given, fold = problem.criterion, problem.observations, problem.fold
         if len(fits) == 1:
             parts = [alphas[0][some] for some in cuts(len(alphas[0]), step)]
-            return [np.concatenate([judge.losses(loo_outputs(fits[0], given, part, fold)) for part in parts])]
+            return [np.concatenate([criterion.losses(loo_outputs(fits[0], given, part, fold)) for part in parts])]
         outputs = [loo_outputs(fit, given, some, fold) for fit, some in zip(fits, alphas)]
         ends = np.cumsum([len(some) for some in alphas])
-        return np.split(judge.losses(np.concatenate(outputs)), ends[:-1])
+        return np.split(criterion.losses(np.concatenate(outputs)), ends[:-1])
 
 
 def compare_kernels(
@@ -199,42 +200,42 @@ def compare_kernels(
     problem: ExactProblem,
     rng: np.random.Generator,
     *,
-    any_origin: bool = True,
-    alone: bool = True,
-    count: bool = False,
-    once: bool = False,
+    choose_origin: bool = True,
+    try_single: bool = True,
+    count_centers: bool = False,
+    first_stage_only: bool = False,
     most: int | None = None,
 ) -> KernelComparison:
     """The best of the candidates of a kernel, by leave-one-out of fits with few centers.
 
-    ``any_origin``: the kernel may choose its origin; ``alone``: a single kernel is tried too, for its alpha;
-    ``count``: it is found out how many centers are enough; ``once``: kernels are compared with the fewest
-    centers only; ``most`` is the largest number of centers. O(u m² + m³) for a kernel, u and m from 2000 rows and
-    240 centers up to 5000 and 1200, or 10,000 and 240.
+    ``choose_origin``: the kernel may choose its origin; ``try_single``: even a single kernel is tried, for its
+    alpha; ``count_centers``: it is found out how many centers are enough; ``first_stage_only``: kernels are
+    compared with the fewest centers only; ``most`` is the largest number of centers. O(u m² + m³) for a kernel, u
+    and m from 2000 rows and 240 centers up to 5000 and 1200, or 10,000 and 240.
     """
-    if any_origin and problem.intercept and problem.penalty == "rkhs":
+    if choose_origin and problem.intercept and problem.penalty == "rkhs":
         # The coefficients sum to zero: the origin only affects accuracy.
         kernel = kernel.centered_on(problem.X)
     own, available = problem.own_points, problem.budget.n_bytes
     order = np.concatenate([rng.permutation(own), rng.permutation(problem.copied_points)])
     if problem.orbits is None:
-        search_stages = search_stages_within(problem.extent, available, most)[: 1 if once else None]
+        search_stages = search_stages_within(problem.extent, available, most)[: 1 if first_stage_only else None]
     else:
         search_stages = search_stages_with_copies(problem.extent, len(own), available, most)
-    few = problem.at(kernel, order[: resolving_rows(len(own), available)])
-    kernels = kernel.candidates(few.X, few.observations.point_weight)
-    if len(kernels) == 1 and not alone:
+    resolving = problem.at(kernel, order[: resolving_rows(len(own), available)])
+    kernels = kernel.candidates(resolving.X, resolving.observations.point_weight)
+    if len(kernels) == 1 and not try_single:
         return KernelComparison(kernels)
-    return _climbed(kernels, problem, order, search_stages, count=count, most=most)
+    return _compare_in_stages(kernels, problem, order, search_stages, count_centers=count_centers, most=most)
 
 
-def _climbed(
+def _compare_in_stages(
     kernels: Sequence[Kernel],
     problem: ExactProblem,
     order: Indices,
     search_stages: tuple[SearchStage, ...],
     *,
-    count: bool,
+    count_centers: bool,
     most: int | None,
 ) -> KernelComparison:
     """All kernels in the first stage, then those that may become best, as long as more centers or rows matter."""
@@ -244,7 +245,10 @@ def _climbed(
         comparison = ComparisonProblem.at(kernels[0], problem, order, stage)
         tried = search(partial(comparison.trials_at, kernels))
         return StageTrials(
-            stage, tried, comparison.enough_centers(tried[best_of(tried)]) if count else None, count
+            stage,
+            tried,
+            comparison.enough_centers(tried[best_of(tried)]) if count_centers else None,
+            count_centers,
         )
 
     steps = [step(search_stages[0], partial(along_axes, shape))]
@@ -256,7 +260,7 @@ def _climbed(
         value = extrapolated if last.needs_centers else least
         steps.append(step(stage, partial(climb, last.next_candidates, shape, value=value)))
     u = n_rows(problem.X)
-    return _concluded(kernels, steps, u, u if most is None else min(most, u))
+    return _conclude(kernels, steps, u, u if most is None else min(most, u))
 
 
 def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> SearchStage:
@@ -268,18 +272,19 @@ def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> Searc
     return SearchStage(n * len(problem.own_points) // n_rows(problem.X), m)
 
 
-def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, final: int) -> KernelComparison:
+def _conclude(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, final: int) -> KernelComparison:
     """The best kernel of the last step, and what is to be compared again with all u points as centers.
 
     ``final`` is the largest number of centers of the final fit.
     """
     last = steps[-1]
-    every = last.stage.n_centers == u
+    all_are_centers = last.stage.n_centers == u
     doublings = float(np.log2(final / last.stage.n_centers))
-    # Where the final fit has more centers, kernels are extrapolated_to to gain by them.
+    # Where the final fit has more centers, kernels are expected to gain by them.
     many = doublings >= 1.0 and last.needs_centers
     best = best_of(last.tried, lambda trial: trial.extrapolated_to(doublings)) if many else last.best
-    for_all_points = {g: last.tried[g] for g in (best, last.best)} | last.better_if_extrapolated(MOST_AGAIN, 0.0)
+    for_all_points = {g: last.tried[g] for g in (best, last.best)}
+    for_all_points |= last.better_if_extrapolated(MOST_FOR_ALL_POINTS, 0.0)
     mattered = last.stage.n_centers > steps[0].stage.n_centers or len(for_all_points) > 1
     paths = tuple(step.path for step in steps) if len(kernels) > 1 else ()
     return KernelComparison(
@@ -288,19 +293,19 @@ def _concluded(kernels: Sequence[Kernel], steps: "list[StageTrials]", u: int, fi
         last.tried[best].alpha,
         paths,
         None if last.improvable else last.enough_centers,
-        for_all_points if mattered and not every else {},
+        for_all_points if mattered and not all_are_centers else {},
         tuple(last.by_extrapolation(last.next_candidates | {best})),
     )
 
 
 @dataclass(frozen=True)
 class StageTrials:
-    """Trials of kernels, by their positions, in a stage; how many centers are enough, if asked for (``count``)."""
+    """Trials of kernels, by their positions, in a stage; how many centers are enough, if that is asked for."""
 
     stage: SearchStage
     tried: dict[int, Trial]
     enough_centers: int | None
-    count: bool
+    count_centers: bool
 
     @property
     def best(self) -> int:
@@ -311,7 +316,7 @@ class StageTrials:
         """The best kernel, and the best of those not worse by more than one standard error."""
         best = self.tried[self.best]
         order = sorted(self.tried, key=lambda g: self.tried[g].least)
-        return {self.best} | {g for g in order[:MOST_CLOSE] if not best.worse(self.tried[g].losses)}
+        return {self.best} | {g for g in order[:MOST_INDISTINGUISHABLE] if not best.worse(self.tried[g].losses)}
 
     def better_if_extrapolated(self, most: int, errors: float) -> dict[int, Trial]:
         """Kernels that twice as many centers could make better than the best, by this many standard errors."""
@@ -327,7 +332,7 @@ class StageTrials:
     @property
     def needs_centers(self) -> bool:
         """Whether more centers could change the result."""
-        return bool(self.improvable) or (self.count and self.enough_centers is None)
+        return bool(self.improvable) or (self.count_centers and self.enough_centers is None)
 
     def by_extrapolation(self, some: Iterable[int]) -> list[int]:
         """Positions, in the order of their extrapolated criterion."""

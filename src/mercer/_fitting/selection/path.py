@@ -25,7 +25,7 @@ INVISIBLE_SHARE = 0.25
 class Trial:
     """A kernel for alphas (a,): the criterion (a,), at its minimum the losses (n,) of rows with shares (n,).
 
-    ``before`` is the smallest criterion with half of the centers, if that was computed.
+    ``least_with_half`` is the smallest criterion with half of the centers, if that was computed.
     """
 
     kernel: Kernel
@@ -33,7 +33,7 @@ class Trial:
     scores: Array
     losses: Array
     share: Array
-    before: float | None = None
+    least_with_half: float | None = None
 
     @classmethod
     def of(cls, kernel: Kernel, alphas: Array, losses: Array, share: Array) -> "Trial":
@@ -56,8 +56,8 @@ class Trial:
     @property
     def _factor(self) -> float:
         """By which the last half of the centers lowered the criterion; 1 if it did not."""
-        helped = self.before is not None and 0.0 < self.least < self.before < np.inf
-        return self.least / self.before if helped and self.before is not None else 1.0
+        helped = self.least_with_half is not None and 0.0 < self.least < self.least_with_half < np.inf
+        return self.least / self.least_with_half if helped and self.least_with_half is not None else 1.0
 
     @property
     def least(self) -> float:

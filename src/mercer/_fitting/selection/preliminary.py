@@ -36,30 +36,30 @@ class RoughFit:
     expansion: Expansion
     loo: Array
     position: int
-    most: int
+    most_centers: int
 
 
 def fit_roughly(
-    kernels: Sequence[Kernel], problem: ExactProblem, order: Indices, like: RoughFit | None = None
+    kernels: Sequence[Kernel], problem: ExactProblem, order: Indices, previous: RoughFit | None = None
 ) -> RoughFit:
     """The best of all kernels, with the first points of a random order as centers.
 
     If there is a fit to begin with, from its kernel to better neighbors, with as many centers. O(u m² + m³) for
     each kernel, u points and m centers.
     """
-    most = PRELIMINARY_CENTERS if like is None else like.most
-    comparison = ComparisonProblem(problem, order[:most], None, halves=like is None)
+    most_centers = PRELIMINARY_CENTERS if previous is None else previous.most_centers
+    comparison = ComparisonProblem(problem, order[:most_centers], None, halves=previous is None)
     # Every other one, and then the neighbors of the best.
-    start = set(range(0, len(kernels), 2)) if like is None else {like.position}
+    start = set(range(0, len(kernels), 2)) if previous is None else {previous.position}
     tried = climb(start, grid_shape(kernels), partial(comparison.trials_at, kernels))
     best = best_of(tried)
-    fit = RoughFit(*_solved(comparison, tried[best]), best, most)
-    if like is not None or tried[best].extrapolated > CRITERION_LOWERED * tried[best].least:
+    fit = RoughFit(*_solve(comparison, tried[best]), best, most_centers)
+    if previous is not None or tried[best].extrapolated > CRITERION_LOWERED * tried[best].least:
         return fit
-    return fit_roughly(kernels, problem, order, replace(fit, most=MORE_CENTERS))
+    return fit_roughly(kernels, problem, order, replace(fit, most_centers=MORE_CENTERS))
 
 
-def _solved(comparison: ComparisonProblem, trial: Trial) -> tuple[Expansion, Array]:
+def _solve(comparison: ComparisonProblem, trial: Trial) -> tuple[Expansion, Array]:
     """The fit with the kernel of a trial, at the best alpha near its own, and its leave-one-out outputs (n, q)."""
     problem, kernel, observations = comparison.problem, trial.kernel, comparison.problem.observations
     K = comparison.values([kernel])(kernel)

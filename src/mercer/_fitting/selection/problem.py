@@ -21,22 +21,22 @@ from mercer.rows._virtual import Orbits
 class ExactProblem:
     """Points X (u rows), observations there, and how a fit is evaluated.
 
-    ``criterion`` returns the criterion for some of the rows, with or without ``classes``; ``alpha`` is a number,
-    or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together, and ``apart`` lists folds
-    for which the model without them is also returned. ``orbits`` tell which rows are copies of others, which the
-    criterion ignores; None: there are no copies.
+    ``criterion_for`` returns the criterion for some of the rows, with or without classes; ``alpha`` is a number,
+    or None for leave-one-out; ``fold`` (n,) numbers the rows that are held out together. For ``weightless_folds``,
+    which have rows without weight, the model without them is also returned. ``orbits`` tell which rows are copies
+    of others, which the criterion ignores; None: there are no copies.
     """
 
     X: Any
     observations: Observations
-    criterion: CriterionFor
+    criterion_for: CriterionFor
     alpha: float | None
     penalty: Penalty
     intercept: bool
     budget: Budget
     fold: Indices | None = None
-    apart: tuple[int, ...] = ()
-    classes: bool = True
+    weightless_folds: tuple[int, ...] = ()
+    has_classes: bool = True
     verbose: int = 0
     orbits: Orbits | None = None
 
@@ -45,25 +45,25 @@ class ExactProblem:
         """What its memory depends on."""
         n, q = self.observations.Y.shape
         alphas = len(ALPHAS) if self.alpha is None else 1
-        return ExactShape(n, n_rows(self.X), q, row_bytes(self.X), alphas, self.classes)
+        return ExactShape(n, n_rows(self.X), q, row_bytes(self.X), alphas, self.has_classes)
 
     @property
-    def judge(self) -> Criterion:
+    def criterion(self) -> Criterion:
         """The criterion for all rows."""
-        return self.criterion(np.arange(len(self.observations.Y)))
+        return self.criterion_for(np.arange(len(self.observations.Y)))
 
     def at(self, kernel: Kernel, points: Indices) -> "ExactProblem":
         """The problem at some of its points, with all rows there."""
         if len(points) == n_rows(self.X):
             return self
-        X, part, rows = some_points(kernel, self.X, self.observations, points)
+        X, observations, rows = some_points(kernel, self.X, self.observations, points)
         fold = None if self.fold is None else self.fold[rows]
         orbits = None if self.orbits is None else self.orbits.some(rows)
         return replace(
             self,
             X=X,
-            observations=part,
-            criterion=lambda some: self.criterion(rows[some]),
+            observations=observations,
+            criterion_for=lambda some: self.criterion_for(rows[some]),
             fold=fold,
             orbits=orbits,
         )

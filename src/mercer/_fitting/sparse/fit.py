@@ -27,9 +27,9 @@ def fit_sparse(spec: FitSpec, targets: Targets, block: Block, rng: np.random.Gen
     assert settings is not None
     training, part, used = training_of(kernel, spec.weights, targets, block, None)
     points, observations = at_points(kernel, part.X, part.Y, part.weight, part.unit, part.opposite_unit)
-    criterion = targets.criterion(training)
+    criterion_for = targets.criterion(training)
     problem = SparseProblem(
-        points, observations, lambda some, columns=None: criterion(used[some], columns), settings, spec.budget
+        points, observations, lambda some, columns=None: criterion_for(used[some], columns), settings, spec.budget
     )
     fit = tune_sparse(kernel, problem, rng)
     kernels = fit.candidates.kernels

@@ -14,7 +14,7 @@ import numpy as np
 from mercer._fitting.memory import (
     MOST_AT_ONCE,
     RANDOM_PER_SELECTED,
-    judged_at_once,
+    evaluated_at_once,
     least_comparison,
     sparse_trial_bytes,
 )
@@ -165,8 +165,8 @@ class KernelTrial:
             candidates.kernels[0],
             fits,
             alphas,
-            problem.judge,
-            at_once=judged_at_once(len(alphas), *problem.observations.Y.shape),
+            problem.criterion,
+            at_once=evaluated_at_once(len(alphas), *problem.observations.Y.shape),
             n_points=problem.n_points,
             n_centers=max(map(len, orders)),
         )
@@ -215,7 +215,7 @@ class KernelTrial:
         if problem.chosen_by == "gcv":
             gcv = float(np.mean([path_of(steps, observations, rule.cost).gcv.min() for _, steps in fits]))
         last = float(np.mean([steps.alpha[-1] for _, steps in fits]))
-        return SelectedFit(last if alpha is None else alpha, float(problem.judge(outputs)[0]), gcv, m)
+        return SelectedFit(last if alpha is None else alpha, float(problem.criterion(outputs)[0]), gcv, m)
 
     def _without_columns(self, kernel: Kernel) -> TuningPath:
         """No column differs from a constant: the worst of all choices."""
@@ -261,11 +261,13 @@ def _by_leave_one_out(
 ) -> tuple[Sequence[Kernel], tuple[TuningPath, ...]]:
     """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
     u, (rows, most) = problem.n_points, COMPARED_ROWS_AND_CANDIDATES
-    few, exact = RANDOM_PER_SELECTED * problem.settings.longest(u), problem.with_random_centers
+    most, exact = RANDOM_PER_SELECTED * problem.settings.longest(u), problem.with_random_centers
     if not kernel.resolved:
-        stage = least_comparison(exact.extent, few)
+        stage = least_comparison(exact.extent, most)
         problem.budget.require(stage.n_bytes, stage.name)
-    compared = compare_kernels(kernel, exact, rng, any_origin=False, alone=False, once=True, most=few)
+    compared = compare_kernels(
+        kernel, exact, rng, choose_origin=False, try_single=False, first_stage_only=True, most=most
+    )
     kernels = compared.candidates
     if len(kernels) == 1:
         return kernels, ()

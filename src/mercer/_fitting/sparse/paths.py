@@ -184,7 +184,7 @@ class _Selection:
 
 def _shortened(selection: _Selection, path: SparsePath, problem: SparseProblem) -> tuple[_Selection, list[Array]]:
     """As many centers as the settings keep, and held-out outputs (n, q) for each reading of the weights."""
-    settings, observations, criterion = problem.settings, problem.observations, problem.judge
+    settings, observations, criterion = problem.settings, problem.observations, problem.criterion
     readings = [observations, *([] if observations.opposite is None else [observations.opposite])]
     by_rows = settings.stop == "loo"
     numbers = checkpoints(len(path)) if by_rows else np.array([settings.kept(path, None)])
@@ -210,6 +210,6 @@ def _solved(
         m=m,
         solution=solution_at(steps, problem.observations, m),
         loo=loo[0],
-        score=float(problem.judge(loo[0][None])[0]),
+        score=float(problem.criterion(loo[0][None])[0]),
         loo_opposite=loo[1] if len(loo) > 1 else None,
     )

@@ -89,7 +89,7 @@ class SparseProblem:
 
     X: Any
     observations: Observations
-    criterion: TargetCriterion
+    criterion_for: TargetCriterion
     settings: SparseSettings
     budget: Budget
 
@@ -98,15 +98,15 @@ class SparseProblem:
         return self.observations.rows.n_points
 
     @property
-    def judge(self) -> Criterion:
+    def criterion(self) -> Criterion:
         """The criterion for all rows."""
-        return self.criterion(np.arange(len(self.observations.Y)), None)
+        return self.criterion_for(np.arange(len(self.observations.Y)), None)
 
     @property
     def chosen_by(self) -> ChosenBy:
         """Evidence uses all points as centers, with their kernel as covariance: only for few points."""
-        few = self.n_points <= MOST_FOR_EVIDENCE and self.settings.rule.penalty == "rkhs"
-        return self.settings.chosen_by if few or self.settings.chosen_by != "evidence" else "loo"
+        affordable = self.n_points <= MOST_FOR_EVIDENCE and self.settings.rule.penalty == "rkhs"
+        return self.settings.chosen_by if affordable or self.settings.chosen_by != "evidence" else "loo"
 
     @property
     def with_random_centers(self) -> ExactProblem:
@@ -116,7 +116,7 @@ class SparseProblem:
         return ExactProblem(
             X=self.X,
             observations=self.observations,
-            criterion=self.criterion,
+            criterion_for=self.criterion_for,
             alpha=self.settings.alpha if same else None,
             penalty=penalty,
             intercept=True,
@@ -129,7 +129,10 @@ class SparseProblem:
             return self
         X, part, rows = some_points(kernel, self.X, self.observations, points)
         return replace(
-            self, X=X, observations=part, criterion=lambda some, targets=None: self.criterion(rows[some], targets)
+            self,
+            X=X,
+            observations=part,
+            criterion_for=lambda some, targets=None: self.criterion_for(rows[some], targets),
         )
 
     def for_targets(self, targets: list[int]) -> "SparseProblem":
@@ -137,4 +140,5 @@ class SparseProblem:
         if len(targets) == self.observations.Y.shape[1]:
             return self
         part = replace(self.observations, Y=self.observations.Y[:, targets])
-        return replace(self, observations=part, criterion=lambda rows, _=None: self.criterion(rows, targets))
+        criterion_for = self.criterion_for
+        return replace(self, observations=part, criterion_for=lambda rows, _=None: criterion_for(rows, targets))

@@ -170,7 +170,7 @@ class HeldOutFolds:
         path: dict[float, Array] = {}
         for alpha in CANONICAL_ALPHAS:
             path[alpha] = self.correlations(alpha, most)
-            means = [float(held.mean()) for held in path.values()]
+            means = [float(each.mean()) for each in path.values()]
             if max(means[-2:]) < max(means) - MUCH_WORSE:
                 break
         middle = _largest(path)
@@ -327,8 +327,8 @@ def _chosen(folds: HeldOutFolds, plan: CanonicalPlan) -> tuple[float, Array, str
 
 def _largest(path: dict[float, Array]) -> float:
     """The largest alpha of those with the best mean."""
-    best = max(float(held.mean()) for held in path.values())
-    return max(alpha for alpha, held in path.items() if held.mean() >= best - SAME_CORRELATION)
+    best = max(float(each.mean()) for each in path.values())
+    return max(alpha for alpha, each in path.items() if each.mean() >= best - SAME_CORRELATION)
 
 
 def some_centers(paired: Paired, rng: np.random.Generator) -> Joint:
@@ -355,8 +355,8 @@ def _with_centers(paired: Paired, plan: CanonicalPlan, rng: np.random.Generator)
         found.append(_coordinates(kernel, chosen.rows, kernel.centers(chosen.rows), X))
         words.append(f"{n_rows(found[-1][0].centers)} centers of {name!r}, {how}")
     joint = _joint(list(paired.X), found)
-    held = int(plan.fold.max()) + 2 * blas_threads() + 6
-    plan.budget.require(8.0 * sum(joint.sizes) ** 2 * held, f"joint moments of {sum(joint.sizes)} centers")
+    matrices = int(plan.fold.max()) + 2 * blas_threads() + 6
+    plan.budget.require(8.0 * sum(joint.sizes) ** 2 * matrices, f"joint moments of {sum(joint.sizes)} centers")
     return joint, "; ".join(words)
 
 

@@ -352,12 +352,12 @@ def start_subspace(
     budget: Budget,
     verbose: int,
     transformations: tuple[Transformation, ...] = (),
-    held: int = 6,
+    matrices: int = 6,
 ) -> SubspaceState:
     """Centers selected from the sample, and moments of all rows, in one pass.
 
     ``resolve`` makes a kernel of numbers from rows and weights; ``most`` components are wanted, None: any number;
-    ``held`` matrices of the size of the centers are in memory at once.
+    ``matrices`` matrices of the size of the centers are in memory at once.
     """
     drawn, sample = sampled.drawn, sampled.drawn.sample()
     X = sample.X if check is None else check(sample.X)
@@ -367,7 +367,7 @@ def start_subspace(
     K = np.asarray(cross(kernel, chosen.rows, kernel.centers(chosen.rows)), dtype=np.float64)
     factor = factor_of(K, tolerance=DEPENDENT_CENTERS if in_single(X) else NEARLY_DEPENDENT_CENTERS)
     kept = factor.kept
-    require_moments(budget, len(kept), held=held)
+    require_moments(budget, len(kept), matrices=matrices)
     if len(kept) == 0:
         raise KernelError(f"{kernel!r} is zero at all centers; use another kernel, or scale the features")
     negative = 0.0 if kernel.positive_semidefinite else eigen_psd(np.array(K, order="F")).negative
@@ -414,9 +414,9 @@ def selected_centers(
     return chosen, f"{type(selector).__name__} on {n_rows(X)} rows"
 
 
-def require_moments(budget: Budget, m: int, what: str = "moments", held: int = 6) -> None:
-    """Memory for moments of every thread, and for ``held`` matrices: kernel matrix, factor, decomposition."""
-    budget.require(8.0 * m * m * (2 * blas_threads() + held), f"{what} of {m} centers")
+def require_moments(budget: Budget, m: int, what: str = "moments", matrices: int = 6) -> None:
+    """Memory for moments of every thread, and for ``matrices`` matrices: kernel matrix, factor, decomposition."""
+    budget.require(8.0 * m * m * (2 * blas_threads() + matrices), f"{what} of {m} centers")
 
 
 def _precision(kernel: Kernel, centers: Any, factor: RankFactor, probe: Any, share: float) -> Precision:

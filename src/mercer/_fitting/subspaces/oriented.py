@@ -138,9 +138,9 @@ def start_oriented(state: SubspaceState, samples: tuple[NoiseRows, ...], verbose
 def _covariance(state: SubspaceState, sample: NoiseRows, verbose: int) -> Array:
     """That of noise rows (m, m), in the coordinates in which lengths are those of feature space."""
     rows, check = RepeatedRows(sample.rows), RowValidator(sample.check)
-    few = check(replace(first_block(rows), weight=None)).cut(0, ORIGIN_ROWS)
+    first_rows = check(replace(first_block(rows), weight=None)).cut(0, ORIGIN_ROWS)
     values = MomentsOf(state.kernel, state.centers).values
-    where = state.coordinates_around(values(few.X).mean(axis=0, dtype=np.float64))
+    where = state.coordinates_around(values(first_rows.X).mean(axis=0, dtype=np.float64))
     fold = MomentsOf(state.kernel, state.centers, np.float64, where)
     found: Moments = rows.reduce(EncodedMoments(check, fold), phase="noise rows", verbose=verbose)
     return found.centered()[0] / found.n

@@ -106,9 +106,9 @@ class MomentFit:
     """Fits with m centers from the moments of all rows, and a sample of the rows for leave-one-out.
 
     ``reduce`` sums over rows in memory. ``fold`` (n,) numbers the rows of the sample that are held out together,
-    and ``without`` returns the spectrum without a fold. ``opposite_unit`` (n,) are the units under the opposite
-    reading of weights. ``unrepresented`` is an error of outputs besides rounding, ``cells`` the number of kernel
-    values in memory at a time. Without ``residuals`` nothing follows from fitted outputs, and they are not
+    and ``spectrum_without`` returns the spectrum without a fold. ``opposite_unit`` (n,) are the units under the
+    opposite reading of weights. ``unrepresented`` is an error of outputs besides rounding, ``cells`` the number of
+    kernel values in memory at a time. Without ``residuals`` nothing follows from fitted outputs, and they are not
     computed. The moments include ``copies`` of the rows. Rows whose targets selected the centers have the outputs
     of fits ``reselected``.
     """
@@ -120,7 +120,7 @@ class MomentFit:
     reduce: Reduce
     cells: int
     fold: Indices | None = None
-    without: Callable[[int], MomentSpectrum] | None = None
+    spectrum_without: Callable[[int], MomentSpectrum] | None = None
     opposite_unit: Array | None = None
     unrepresented: float = 0.0
     residuals: bool = True
@@ -133,9 +133,13 @@ class MomentFit:
         if self.opposite_unit is None:
             return None
         other = replace(
-            self, sample=replace(self.sample, unit=self.opposite_unit), fold=None, without=None, opposite_unit=None
+            self,
+            sample=replace(self.sample, unit=self.opposite_unit),
+            fold=None,
+            spectrum_without=None,
+            opposite_unit=None,
         )
-        return other if self.reselected is None else replace(other, reselected=self._opposite_again)
+        return other if self.reselected is None else replace(other, reselected=self._reselected_opposite)
 
     def of_rows(self, rows: Indices) -> "MomentFit":
         """The same fits, with leave-one-out for some rows of the sample."""
@@ -152,11 +156,11 @@ class MomentFit:
 
     def _loo_outputs(self, alphas: Array) -> Floats:
         """Outputs (a, n, q) with the centers of the model, whatever selected them."""
-        if self.fold is not None and self.without is not None:
-            return self._fold_outputs(alphas, self.fold, self.without)
+        if self.fold is not None and self.spectrum_without is not None:
+            return self._fold_outputs(alphas, self.fold, self.spectrum_without)
         return self._outputs(self.spectrum, alphas, self.sample, self.copies)
 
-    def _opposite_again(self) -> Iterator[tuple[Indices, "MomentFit"]]:
+    def _reselected_opposite(self) -> Iterator[tuple[Indices, "MomentFit"]]:
         assert self.reselected is not None
         for rows, fits in self.reselected():
             other = fits.opposite

@@ -14,7 +14,7 @@ from mercer._linalg import eigen_psd, factor_spd
 from mercer._linalg.cholesky import CholeskyFactor
 from mercer._linalg.lapack import solve_triangular
 from mercer._linalg.tolerance import rounding_unit
-from mercer._solvers.spectrum import Eigenvalues, Resolvent
+from mercer._solvers.spectrum import Eigenvalues, Resolvent, inverse_shifted
 from mercer._types import Array, Floats, Indices
 from mercer.errors import NumericalError
 
@@ -43,21 +43,21 @@ class LowRank(Eigenvalues, Resolvent):
         return self.Z
 
     def one_minus_leverage(self, alphas: Array) -> Array:
-        exact: Array = self._constant() - self.inverse(alphas) @ (self.Z**2).T
+        exact: Array = self._constant() - inverse_shifted(self.values, alphas) @ (self.Z**2).T
         # A point that alone determines a direction: its leverage is 1 up to rounding.
         return np.asarray(np.maximum(exact, rounding_unit(np.float64)))
 
     def one_minus_leverage_block(self, points: Indices, alphas: Array) -> Array:
         s, Z = self.root_weight[points], self.Z[points]
         constant = self.has_intercept * s[:, :, None] * s[:, None, :] / self._weight
-        fitted = (Z * self.inverse(alphas)[:, None, None, :]) @ Z.transpose(0, 2, 1)
+        fitted = (Z * inverse_shifted(self.values, alphas)[:, None, None, :]) @ Z.transpose(0, 2, 1)
         return np.eye(points.shape[1]) - constant - fitted
 
     def residual(self, SY: Array, alphas: Array) -> Array:
         s = self.root_weight
         rest = SY - np.outer(s, s @ SY / self._weight) if self.has_intercept else SY
         a, q = len(alphas), SY.shape[1]
-        slopes = self.inverse(alphas).T[:, :, None] * (self.Z.T @ SY)[:, None, :]
+        slopes = inverse_shifted(self.values, alphas).T[:, :, None] * (self.Z.T @ SY)[:, None, :]
         fitted = (self.Z @ slopes.reshape(self.width, a * q)).reshape(len(s), a, q)
         return rest - fitted.transpose(1, 0, 2)
 
