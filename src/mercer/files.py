@@ -43,6 +43,7 @@ _PARTS = {
     "_solvers.recursive": ["LabeledRows", "RecursiveState"],
     "invariances": ["AffineWarp", "ElasticWarp", "Thickness"],
     "kernels._precomputed": ["Pairwise"],
+    "kernels._vectors.units": ["NormalScores", "Units"],
     "rows._base": ["Block"],
     "rows._columns": ["NamedColumns"],
     "rows._sampling.random_sample": ["Labels", "RunningSample", "Sampler"],

@@ -89,7 +89,7 @@ def test_every_parameter_that_a_refusal_names_is_enough(inputs):
 def test_all_of_five_thousand_rows_at_half_a_gib_are_refused_before_kernels_are_compared(rng, no_search):
     X = rng.normal(size=(5000, 2))
     with pytest.raises(MemoryBudgetError, match=r"\(5000, 5000\) .* need 572.2 MiB and the budget is 512.0 MiB"):
-        KernelFisherClassifier(centers="all", max_memory=0.5).fit(X, np.arange(5000) % 2)
+        KernelFisherClassifier("rbf", centers="all", max_memory=0.5).fit(X, np.arange(5000) % 2)
 
 
 def test_all_of_sixty_thousand_rows_are_refused_before_kernels_are_compared(rng, no_search):
@@ -97,7 +97,7 @@ def test_all_of_sixty_thousand_rows_are_refused_before_kernels_are_compared(rng,
     with pytest.raises(
         MemoryBudgetError, match=r'80.5 GiB .* write centers="auto" or centers=\d+ or max_memory=81'
     ):
-        KernelFisherClassifier(centers="all", max_memory=16.0).fit(X, np.arange(60_000) % 2)
+        KernelFisherClassifier("rbf", centers="all", max_memory=16.0).fit(X, np.arange(60_000) % 2)
 
 
 def test_the_default_centers_that_a_refused_fit_names_are_enough(rng, monkeypatch):

@@ -176,7 +176,7 @@ def test_binary_eigenvalue_is_the_squared_correlation_of_variate_and_label(two_c
 @pytest.mark.sampled(1)
 def test_report_tells_what_was_chosen(classes):
     X, y = classes
-    model = KernelFisherClassifier().fit(X, y)
+    model = KernelFisherClassifier("rbf").fit(X, y)
     text = str(model.report_)
     assert str(model.kernel_) in text
     assert f"{model.alpha_:.4g}" in text

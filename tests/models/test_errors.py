@@ -182,7 +182,7 @@ def test_function_of_the_wrong_shape_is_refused(two_classes):
         KernelFisherClassifier(lambda X, Z: 1.0).fit(*two_classes)
 
 
-@pytest.mark.parametrize("model", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=str)
+@pytest.mark.parametrize("model", [KernelFisherClassifier("rbf"), KernelRidgeRegressor("rbf")], ids=str)
 def test_features_of_different_scale_are_warned_of_once(two_classes, model):
     X, y = two_classes
     with pytest.warns(ScaleWarning, match=r"feature 1 varies .* as much as feature 0.*StandardScaler") as record:
@@ -193,10 +193,12 @@ def test_features_of_different_scale_are_warned_of_once(two_classes, model):
 @pytest.mark.parametrize(
     "model",
     [
-        make_pipeline(StandardScaler(), KernelFisherClassifier()),
+        KernelFisherClassifier(),
+        KernelRidgeRegressor(),
+        make_pipeline(StandardScaler(), KernelFisherClassifier("rbf")),
         KernelFisherClassifier(RBF(gamma=[1.0, 1e-8]), alpha=1.0),
     ],
-    ids=["scaled", "own gammas"],
+    ids=["automatic", "automatic regression", "scaled", "own gammas"],
 )
 def test_scales_are_fine_where_distances_see_all_features(two_classes, model):
     X, y = two_classes
@@ -248,7 +250,7 @@ def test_definite_kernels_are_not_warned_of(two_classes):
 def test_warning_points_to_the_line_that_called_fit(two_classes):
     X, y = two_classes
     with pytest.warns(ScaleWarning) as record:
-        KernelFisherClassifier().fit(X * [1.0, 1e4], y)
+        KernelFisherClassifier("rbf").fit(X * [1.0, 1e4], y)
     assert record[0].filename == __file__
 
 

@@ -160,7 +160,7 @@ def test_search_on_part_of_the_rows_depends_on_random_state_only(two_classes):
 @pytest.mark.usefixtures("small_search")
 def test_search_on_part_of_the_rows_leaves_the_penalty_to_all(curve):
     X, y = curve
-    model = KernelRidgeRegressor(random_state=0).fit(X, y)
+    model = KernelRidgeRegressor("rbf", random_state=0).fit(X, y)
     assert model.tuning_paths_[0].n_points == 25
     assert model.tuning_paths_[0].n_centers == 12
     assert model.tuning_paths_[0].scores.shape == (15, 12)

@@ -255,9 +255,9 @@ def test_weights_mean_the_same_without_a_fold():
     X, y = make_banana(60, random_state=0)
     weight = 1.0 + np.arange(60) % 3
     weight[0] = 12.0
-    model = KernelFisherClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    model = KernelFisherClassifier("rbf", random_state=0).fit(X, y, sample_weight=weight)
     assert model._fitted.nested.model.weights == "importance"
-    assert KernelFisherClassifier(random_state=0).fit(X, y)._fitted.nested.model.weights == "counts"
+    assert KernelFisherClassifier("rbf", random_state=0).fit(X, y)._fitted.nested.model.weights == "counts"
 
 
 @pytest.mark.slow

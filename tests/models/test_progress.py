@@ -86,7 +86,7 @@ def test_cholesky_factors_are_counted_by_alphas(every_phase, capsys, alpha, coun
 
 
 def test_kernels_compared_for_a_fit_with_centers_are_counted(every_phase, rows, capsys):
-    KernelFisherClassifier(centers=20, verbose=1, random_state=0).fit(*rows)
+    KernelFisherClassifier("rbf", centers=20, verbose=1, random_state=0).fit(*rows)
     lines = [line for line in said(capsys) if line.startswith("comparison of kernels on 300 rows")]
     assert "15 kernels in" in lines[0]
 

@@ -78,7 +78,7 @@ def test_a_sparse_report_speaks_of_widths_too(two_classes):
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
 def test_one_center_and_one_row_are_singular():
-    report = KernelFisherClassifier(random_state=0).fit(np.ones((8, 2)), [0, 1] * 4).report_
+    report = KernelFisherClassifier("rbf", random_state=0).fit(np.ones((8, 2)), [0, 1] * 4).report_
     assert report.searched == "15 widths by fits with 1 center to 1 row, then 35 alphas by fits to 1 row"
 
 

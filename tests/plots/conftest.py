@@ -19,7 +19,7 @@ def closed_figures():
 def two():
     """A fitted model of two classes, and its rows and labels."""
     X, y = make_ringnorm(80, random_state=0)
-    return KernelFisherClassifier().fit(X, y), X, y
+    return KernelFisherClassifier("rbf").fit(X, y), X, y
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def test_one_kernel_is_a_curve_over_alpha(two):
 
 def test_one_alpha_is_a_curve_over_gamma(two):
     _, X, y = two
-    model = KernelFisherClassifier(alpha=1.0).fit(X, y)
+    model = KernelFisherClassifier("rbf", alpha=1.0).fit(X, y)
     ax = LooPathDisplay.from_estimator(model).ax_
     assert ax.get_xlabel() == "gamma"
     np.testing.assert_allclose(star(ax), [model.gamma_, model.tuning_paths_[0].scores.min()])

@@ -242,7 +242,7 @@ def steps_of(n, seed):
 def test_other_rows_choose_the_kernel_too():
     (X, y), (new, truth) = steps_of(250, 0), steps_of(2000, 1)
     model = KernelRidgeRegressor([RBF(), Laplacian()], relevance="diagonal", random_state=0).fit(X, y)
-    smooth = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
+    smooth = KernelRidgeRegressor("rbf", relevance="diagonal", random_state=0).fit(X, y)
     assert isinstance(model.kernel_, Laplacian)
     assert model.relevance_[:2].sum() > 0.8
     assert 1.0 - model.score(new, truth) < 0.8 * (1.0 - smooth.score(new, truth))

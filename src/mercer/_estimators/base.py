@@ -20,7 +20,7 @@ from mercer._expansion import Expansion
 from mercer._fitting.data import RowSchema, TrainingData, check_names
 from mercer._scores.targets import Targets
 from mercer._types import Floats
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel, OneOf, as_kernel
 from mercer.rows import MemoryRows, ParquetRows, Rows, as_rows
 from mercer.rows._base import BLOCK_ROWS
 from mercer.rows._columns import NamedColumns, has_columns, read_columns
@@ -114,7 +114,7 @@ class KernelModel(MercerEstimator):
         """Set parameters; ``kernel__gamma`` and the like also work for a kernel given by name."""
         kernel = params.get("kernel", self.kernel)
         if isinstance(kernel, str) and any(key.startswith("kernel__") for key in params):
-            params["kernel"] = as_kernel(kernel)
+            params["kernel"] = as_kernel("rbf" if kernel == "auto" else kernel)
         super().set_params(**params)
         return self
 
@@ -134,7 +134,8 @@ class KernelModel(MercerEstimator):
         if kind == "objects" and not holds_numbers(X):
             return read_objects(kernel, X)
         _validation.not_dates("X", X)
-        remedy = f'; or give them a meaning: kernel=OnColumns({kernel!r}, "numbers", missing="mean")'
+        inner = "RBF()" if isinstance(kernel, OneOf) else repr(kernel)
+        remedy = f'; or give them a meaning: kernel=OnColumns({inner}, "numbers", missing="mean")'
         with _validation.naming_text("X", X), _validation.naming_missing("X", remedy if kind == "vectors" else ""):
             X = validate_data(
                 self,

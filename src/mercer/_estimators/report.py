@@ -130,8 +130,7 @@ def _value(criterion: str, value: float) -> str:
 def _searched(paths: tuple[TuningPath, ...]) -> str:
     """What was compared, one comparison after the other."""
     *before, last = paths
-    noun = _noun(before)
-    kernels = [f"{_counted(len(path.kernels), noun)} {_by_fits(path)}" for path in before]
+    kernels = [f"{_counted(len(path.kernels), _noun([path]))} {_by_fits(path)}" for path in before]
     return ", then ".join([*kernels, f"{_counted(last.scores.size, 'alpha')} {_by_fits(last)}"])
 
 

@@ -10,6 +10,7 @@ from mercer._gram import Budget, cross
 from mercer._gram.budget import GIB
 from mercer.errors import MemoryWarning, NumericalWarning, ScaleWarning, warn
 from mercer.kernels import Kernel
+from mercer.kernels._vectors.units import scales_features
 from mercer.rows._distinct import distinct_rows
 from mercer.rows._table import in_single, n_rows, take
 
@@ -24,7 +25,7 @@ def warn_of_scales(kernel: Kernel, X: Any, names: Sequence[str] | None = None) -
 
     ``names`` (d,) of the features, None: their numbers.
     """
-    alike = kernel.takes_vectors and np.ndim(kernel.gamma) == 0
+    alike = kernel.takes_vectors and not scales_features(kernel)
     if not alike or not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         return
     with np.errstate(over="ignore"):
@@ -45,7 +46,7 @@ def warn_of_scales(kernel: Kernel, X: Any, names: Sequence[str] | None = None) -
     warn(
         f"{carrying} of {len(order)} varying features account for all but {UNSEEN:.0e} of the squared distances: "
         f"feature {one} varies {times:.1e} times as much as feature {other}. If features have different "
-        "units, put a StandardScaler before the estimator",
+        "units, put a StandardScaler before the estimator, or use kernel='auto' where targets can choose",
         ScaleWarning,
     )
 

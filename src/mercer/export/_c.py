@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from mercer.export._formula import Formula, formula_of
 from mercer.export._literals import c_labels, c_name
-from mercer.export._steps import Projection, Step
+from mercer.export._steps import Step
 from mercer.export._text import functions
 
 
@@ -89,8 +89,9 @@ def _step(step: Step, number: int, name: str) -> str:
     """Statements that compute the array u1, u2, ... after a step."""
     u = f"u{number - 1}" if number > 1 else "x"
     entry = step.entry(u, lambda key: f"{name}_{key}_{number}")
-    body = _C["projection" if isinstance(step, Projection) else "scaling"]
-    return body.format(number=number, d=step.n_in, k=step.n_out, entry=entry)
+    names = {key: f"{name}_{key}_{number}" for key in step.tables()}
+    body = _C[type(step).__name__.lower()]
+    return body.format(number=number, d=step.n_in, k=step.n_out, entry=entry, u=u, **names)
 
 
 def _table(name: str, values: NDArray[Any]) -> str:
@@ -113,6 +114,14 @@ _C = {
     for (int c = 0; c < {k}; c++) {{
         u{number}[c] = 0.0;
         for (int j = 0; j < {d}; j++) u{number}[c] += {entry};
+    }}""",
+    "interpolation": """
+    double u{number}[{k}];
+    for (int j = 0; j < {k}; j++) {{
+        int i = {start}[j];
+        const int last = {start}[j + 1] - 1;
+        while (i < last && {u}[j] >= {knots}[i + 1]) i++;
+        u{number}[j] = i == last || {u}[j] <= {knots}[i] ? {scores}[i] : {entry};
     }}""",
     "kernel": """
 static inline double {name}_kernel(const double *u, const double *z, double w) {{

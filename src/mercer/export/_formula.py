@@ -33,7 +33,8 @@ from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer._types import Array, Indices
 from mercer.export._kernels import KernelFormula, kernel_formula
 from mercer.export._literals import Label, finite, plain_labels
-from mercer.export._steps import Scaling, Step, affine_steps
+from mercer.export._steps import Interpolation, Scaling, Step, affine_steps
+from mercer.kernels import RankNormal
 from mercer.rows._table import dense
 
 
@@ -138,7 +139,7 @@ class Variance:
     usual: float
 
     @classmethod
-    def of(cls, unexplained: UnexplainedVariance, origin: Array | float) -> "Variance":
+    def of(cls, unexplained: UnexplainedVariance) -> "Variance":
         numbers = {
             name: finite(name, np.array(getattr(unexplained, name))).item()
             for name in ("alpha", "constant", "typical", "usual", "floor")
@@ -146,7 +147,7 @@ class Variance:
         numbers["typical"] = max(numbers["typical"], SMALLEST_FLOAT)
         numbers["usual"] = float(np.log(max(numbers["usual"], SMALLEST_FLOAT)))
         return cls(
-            centers=dense(unexplained.centers).astype(np.float64) - origin,
+            centers=_converted(unexplained.centers, unexplained.kernel),
             inverse=_packed(unexplained.inverse),
             mean=unexplained.mean,
             half=_packed(unexplained.half),
@@ -213,7 +214,7 @@ def formula_of(model: Any, *, moderated: bool = True) -> Formula:
     if type(model) is Pipeline:
         *before, (_, last) = model.steps
         inner = formula_of(last, moderated=moderated)
-        return replace(inner, steps=affine_steps(before) + inner.steps)
+        return replace(inner, steps=[*affine_steps(before), *inner.steps])
     kind: Any = type(model)
     if kind not in _FORMULAS:
         raise _not_exported(model)
@@ -248,10 +249,10 @@ def _expansion(model: Any) -> Formula:
     intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     kernels = getattr(model, "kernels_", (model.kernel_,))
     number = getattr(model, "center_kernel_", np.zeros(len(coef), dtype=np.intp))
-    kernel, origin = kernel_formula(kernels), _origin(kernels[0])
-    centers = dense(model.X_fit_).astype(np.float64) - origin
+    centers = _converted(model.X_fit_, kernels[0])
+    kernel = kernel_formula(tuple(each.kernel if isinstance(each, RankNormal) else each for each in kernels))
     return Formula(
-        steps=[] if np.ndim(origin) == 0 else [Scaling.of(centers.shape[1], shift=origin)],
+        steps=_own_steps(kernels[0]),
         kernel=kernel,
         width=_some(kernel.widths[number]),
         centers=_some(centers),
@@ -266,6 +267,20 @@ def _origin(kernel: Any) -> Array | float:
     return 0.0 if origin is None else np.asarray(origin, dtype=np.float64)
 
 
+def _own_steps(kernel: Any) -> list[Step]:
+    """What a kernel does with rows before it compares them."""
+    if isinstance(kernel, RankNormal) and kernel.scores is not None:
+        return [Interpolation(kernel.scores.knots, kernel.scores.values, kernel.scores.start)]
+    origin = _origin(kernel)
+    return [] if np.ndim(origin) == 0 else [Scaling.of(np.size(origin), shift=origin)]
+
+
+def _converted(rows: Any, kernel: Any) -> Array:
+    """Rows after that, in float64."""
+    found = dense(rows).astype(np.float64)
+    return np.asarray(kernel.as_scores(found) if isinstance(kernel, RankNormal) else found - _origin(kernel))
+
+
 def _some(rows: Array) -> Array:
     """A model without centers gets one with coefficient zero: C has no empty tables."""
     return rows if len(rows) > 0 else np.zeros((1, *rows.shape[1:]))
@@ -276,7 +291,7 @@ def _classifier(model: Any, f: Formula) -> Formula:
     known = getattr(model, "unexplained_variance_", None)
     f = replace(_relative(f, model.rule_), classes=plain_labels(model.classes_))
     if known is not None:
-        f = replace(f, variance=Variance.of(known, _origin(known.kernel)))
+        f = replace(f, variance=Variance.of(known))
     e = EvidenceMap.of(model.rule_.posterior)
     f = replace(f, evidence=e)
     return replace(f, coef=f.coef @ e.slope, intercept=f.intercept @ e.slope + e.offset) if e.linear else f

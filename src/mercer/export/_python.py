@@ -4,7 +4,7 @@ from typing import Any
 
 from mercer.export._formula import formula_of
 from mercer.export._literals import python_labels
-from mercer.export._steps import Projection, Step
+from mercer.export._steps import Step
 from mercer.export._text import functions
 
 
@@ -49,8 +49,9 @@ def to_python(model: Any, *, moderated: bool = True) -> str:
 def _step(step: Step, number: int) -> str:
     """A statement that computes the list u after a step."""
     entry = step.entry("u", lambda key: f"{key.upper()}_{number}")
-    body = _PYTHON["projection" if isinstance(step, Projection) else "scaling"]
-    return body.format(d=step.n_in, k=step.n_out, entry=entry)
+    names = {key: f"{key.upper()}_{number}" for key in step.tables()}
+    body = _PYTHON[type(step).__name__.lower()]
+    return body.format(d=step.n_in, k=step.n_out, entry=entry, **names)
 
 
 _PYTHON = {
@@ -58,6 +59,14 @@ _PYTHON = {
     u = [{entry} for j in range({k})]""",
     "projection": """
     u = [sum({entry} for j in range({d})) for c in range({k})]""",
+    "interpolation": """
+    v = []
+    for j in range({k}):
+        i, last = {start}[j], {start}[j + 1] - 1
+        while i < last and u[j] >= {knots}[i + 1]:
+            i += 1
+        v.append({scores}[i] if i == last or u[j] <= {knots}[i] else {entry})
+    u = v""",
     "kernel": '''
 
 def features(x):

@@ -1,4 +1,4 @@
-"""The affine steps before a model: scalers, projections and column selections of scikit-learn."""
+"""The steps before a model: scalers, projections and column selections of scikit-learn, and scores of ranks."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -110,15 +110,42 @@ class Projection:
         return Projection(mean, scipy.linalg.block_diag(np.eye(before), self.W, np.eye(after)))
 
 
-Step = Scaling | Projection
+@dataclass(frozen=True)
+class Interpolation:
+    """v_j is a curve of u_j: lines between the ``knots`` start[j] to start[j + 1] - 1, constant beyond them."""
+
+    knots: Array
+    scores: Array
+    start: Indices
+
+    @property
+    def n_in(self) -> int:
+        return int(self.start.size) - 1
+
+    @property
+    def n_out(self) -> int:
+        return self.n_in
+
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """Names and numbers."""
+        return {"knots": self.knots, "scores": self.scores, "start": self.start}
+
+    def entry(self, u: str, table: Callable[[str], str]) -> str:
+        """Between knots i and i + 1, as an expression in C and Python."""
+        k, v = table("knots"), table("scores")
+        return f"({v}[i + 1] - {v}[i]) / ({k}[i + 1] - {k}[i]) * ({u}[j] - {k}[i]) + {v}[i]"
 
 
-def affine_steps(steps: Iterable[tuple[str, Any]]) -> list[Step]:
+Affine = Scaling | Projection
+Step = Affine | Interpolation
+
+
+def affine_steps(steps: Iterable[tuple[str, Any]]) -> list[Affine]:
     """The steps of a fitted pipeline, one after the other, without those that change nothing."""
     return [part for name, step in steps for part in _parts(name, step) if part.tables()]
 
 
-def _parts(name: str, step: Any) -> list[Step]:
+def _parts(name: str, step: Any) -> list[Affine]:
     """What one step does, as affine steps."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return []
@@ -145,17 +172,17 @@ def _not_affine(name: str, step: Any) -> ValueError:
     )
 
 
-def _standard(step: Any) -> list[Step]:
+def _standard(step: Any) -> list[Affine]:
     shift = step.mean_ if step.with_mean else 0.0
     return [Scaling.of(step.n_features_in_, shift=shift, scale=step.scale_ if step.with_std else 1.0)]
 
 
-def _robust(step: Any) -> list[Step]:
+def _robust(step: Any) -> list[Affine]:
     shift = step.center_ if step.with_centering else 0.0
     return [Scaling.of(step.n_features_in_, shift=shift, scale=step.scale_ if step.with_scaling else 1.0)]
 
 
-def _principal(step: Any) -> list[Step]:
+def _principal(step: Any) -> list[Affine]:
     W = np.asarray(step.components_, dtype=np.float64).T
     if step.whiten:
         deviation = np.sqrt(step.explained_variance_)
@@ -164,13 +191,13 @@ def _principal(step: Any) -> list[Step]:
     return [Projection(np.asarray(step.mean_, dtype=np.float64), W)]
 
 
-def _singular(step: Any) -> list[Step]:
+def _singular(step: Any) -> list[Affine]:
     W = np.asarray(step.components_, dtype=np.float64).T
     return [Projection(np.zeros(len(W)), W)]
 
 
 # Subclasses may do something else.
-_STEPS: dict[type, Callable[[Any], list[Step]]] = {
+_STEPS: dict[type, Callable[[Any], list[Affine]]] = {
     StandardScaler: _standard,
     RobustScaler: _robust,
     MinMaxScaler: lambda s: [Scaling.of(s.n_features_in_, factor=s.scale_, offset=s.min_)],
@@ -182,7 +209,7 @@ _STEPS: dict[type, Callable[[Any], list[Step]]] = {
 }
 
 
-def _side_by_side(step: Any) -> list[Step]:
+def _side_by_side(step: Any) -> list[Affine]:
     """A ColumnTransformer: its columns in their order, then one part after the other while the rest waits."""
     parts = []
     for name, part, columns in step.transformers_:
@@ -190,7 +217,7 @@ def _side_by_side(step: Any) -> list[Step]:
         if len(take) > 0 and not (isinstance(part, str) and part == "drop"):
             weight = (step.transformer_weights or {}).get(name, 1.0)
             parts.append((take, _weighted(_parts(name, part), len(take), weight)))
-    chain: list[Step] = [Scaling.of(step.n_features_in_, np.concatenate([take for take, _ in parts]))]
+    chain: list[Affine] = [Scaling.of(step.n_features_in_, np.concatenate([take for take, _ in parts]))]
     before, after = 0, chain[0].n_out
     for take, inner in parts:
         after -= len(take)
@@ -199,7 +226,7 @@ def _side_by_side(step: Any) -> list[Step]:
     return chain
 
 
-def _weighted(steps: list[Step], n_in: int, weight: float) -> list[Step]:
+def _weighted(steps: list[Affine], n_in: int, weight: float) -> list[Affine]:
     return [*steps, Scaling.of(steps[-1].n_out if steps else n_in, factor=weight)]
 
 

@@ -19,6 +19,7 @@ from mercer.kernels._vectors.anova import ANOVA, AllSubsets
 from mercer.kernels._vectors.compact_support import Wendland
 from mercer.kernels._vectors.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels._vectors.stationary import RBF, InverseMultiquadric, Laplacian, Matern, RationalQuadratic
+from mercer.kernels._vectors.units import RankNormal, Standardized
 
 __all__ = [
     "ANOVA",
@@ -54,10 +55,12 @@ __all__ = [
     "Power",
     "Precomputed",
     "Product",
+    "RankNormal",
     "RationalQuadratic",
     "Scaled",
     "SharedSubsets",
     "Sigmoid",
+    "Standardized",
     "Subsequence",
     "Substrings",
     "Subtrees",

@@ -234,11 +234,21 @@ class Composite(Kernel):
 
 
 def kind_of(kernel: Kernel) -> tuple[Any, ...]:
-    """The class of a kernel and its parameters, but for a gamma that is one number: such kernels are relatives."""
+    """The class of a kernel and its parameters, but for the size of gamma: such kernels are relatives."""
     params = kernel.get_params(deep=False).items()
     return type(kernel), *(
-        _fixed(value) for name, value in params if name != "gamma" or not isinstance(value, Real)
+        _fixed(ratios_of(value) if name == "gamma" else value)
+        for name, value in params
+        if name != "gamma" or not isinstance(value, Real)
     )
+
+
+def ratios_of(gamma: Any) -> Any:
+    """Logarithms of one gamma for each feature in units of the largest, up to rounding; another gamma as it is."""
+    if not isinstance(gamma, list | tuple | np.ndarray) or not np.max(gamma, initial=0.0) > 0.0:
+        return gamma
+    with np.errstate(divide="ignore"):
+        return np.round(np.log(np.asarray(gamma) / np.max(gamma)), 9).tolist()
 
 
 def _fixed(value: Any) -> Any:

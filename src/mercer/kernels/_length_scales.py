@@ -26,7 +26,7 @@ def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -
     More than 1000 distinct rows are thinned evenly in the order of their bytes, so the order of the rows does not
     matter. 1.0 if all rows coincide. O(n log n + 1000^2 d).
     """
-    X, w = _weighted_rows(X, weight)
+    X, w = weighted_rows(X, weight)
     rows = distinct_rows(X)
     X, w = X[rows.first], np.bincount(rows.point, w).astype(np.float64)
     kept = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MAX_ROWS)).round().astype(int)
@@ -44,7 +44,7 @@ def median_distance(X: Matrix, weight: ArrayLike | None, exponents: Exponents) -
 
 def variance(X: Matrix, weight: ArrayLike | None) -> float:
     """Weighted variance of all entries of X, as X.var() in the gamma="scale" of scikit-learn."""
-    X, w = _weighted_rows(X, weight)
+    X, w = weighted_rows(X, weight)
     with np.errstate(over="ignore", invalid="ignore"):
         found = _variance(X, w)
     return 0.0 if X.max() == X.min() else _representable(found, X)
@@ -52,7 +52,7 @@ def variance(X: Matrix, weight: ArrayLike | None) -> float:
 
 def column_lengths(X: Matrix, weight: ArrayLike | None) -> Floats:
     """Weighted standard deviation (d,) of each column, 1 where it is constant; NaN does not count."""
-    X, w = _weighted_rows(X, weight)
+    X, w = weighted_rows(X, weight)
     means = column_means(X, w)
     # Beyond rounding errors of the mean.
     least = np.maximum((MEAN_ROUNDING * means) ** 2, LEAST_SQUARE)
@@ -62,7 +62,7 @@ def column_lengths(X: Matrix, weight: ArrayLike | None) -> Floats:
 
 def column_means(X: Matrix, weight: ArrayLike | None) -> Floats:
     """Weighted mean (d,) of each column, 0 if nothing is known; NaN does not count."""
-    X, w = _weighted_rows(X, weight)
+    X, w = weighted_rows(X, weight)
     return _means(dense(X), w)
 
 
@@ -93,7 +93,7 @@ def _representable(length: float, X: Matrix) -> float:
     )
 
 
-def _weighted_rows(X: Matrix, weight: ArrayLike | None) -> tuple[Matrix, NDArray[np.float64]]:
+def weighted_rows(X: Matrix, weight: ArrayLike | None) -> tuple[Matrix, NDArray[np.float64]]:
     """Rows of positive weight in float64, and their weights."""
     X = as_matrix(X).astype(np.float64, copy=False)
     w = np.ones(X.shape[0]) if weight is None else np.asarray(weight, np.float64)

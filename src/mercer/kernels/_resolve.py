@@ -12,6 +12,7 @@ from mercer.kernels._vectors.anova import ANOVA, AllSubsets
 from mercer.kernels._vectors.compact_support import Wendland
 from mercer.kernels._vectors.dot_product import Linear, Polynomial, Sigmoid
 from mercer.kernels._vectors.stationary import RBF, InverseMultiquadric, Laplacian, Matern, RationalQuadratic
+from mercer.kernels._vectors.units import RankNormal, Standardized
 
 NAMES: dict[str, type[Kernel]] = {
     "all_subsets": AllSubsets,
@@ -28,6 +29,12 @@ NAMES: dict[str, type[Kernel]] = {
     "sigmoid": Sigmoid,
     "wendland": Wendland,
 }
+
+
+def automatic() -> OneOf:
+    """Gaussian and Laplacian kernels, of features in their standard deviations, in their units, and by rank."""
+    plain: list[type[Any]] = [RBF, Laplacian]
+    return OneOf([wrap(kind()) for wrap in (Standardized, lambda k: k, RankNormal) for kind in plain])
 
 
 def as_kernel(kernel: Any) -> Kernel:
@@ -51,6 +58,8 @@ def as_kernel(kernel: Any) -> Kernel:
         raise KernelError(f"kernel is the class {kernel.__name__}; pass an object, {kernel.__name__}()")
     if callable(kernel):
         return FromCallable(kernel)
+    if isinstance(kernel, str) and kernel == "auto":
+        return automatic()
     if isinstance(kernel, str) and kernel in NAMES:
         return NAMES[kernel]()
     raise KernelError(

@@ -67,7 +67,7 @@ class LooPathDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the criterion values of the first comparison of a fitted model.
+        """Draw the criterion values of the first comparison of kernels that differ in one number.
 
         Parameters
         ----------
@@ -77,7 +77,8 @@ class LooPathDisplay(Display):
         """
         model = fitted_model(cls.__name__, estimator, KernelFisherClassifier, KernelRidgeRegressor)
         criterion = CRITERIA[getattr(model, "criterion", "squared")]
-        return cls(path=model.tuning_paths_[0], criterion=criterion).plot(ax=ax)
+        paths = [path for path in model.tuning_paths_ if _kernel_axis(path.kernels)[0] != POSITION]
+        return cls(path=(paths or model.tuning_paths_)[0], criterion=criterion).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -146,12 +147,18 @@ class LooPathDisplay(Display):
 
 def _kernel_axis(kernels: list[Kernel]) -> tuple[str, Array]:
     """Name and values (g,) of the one number in which the kernels differ; otherwise their positions."""
-    params = [kernel.get_params(deep=True) for kernel in kernels]
+    params = [_largest_gamma(kernel.get_params(deep=True)) for kernel in kernels]
     numbers = [key for key, value in params[0].items() if isinstance(value, Real)]
     moving = [key for key in numbers if len({p.get(key) for p in params}) > 1]
     if len(moving) == 1 and len({kind_of(kernel) for kernel in kernels}) == 1:
         return moving[0], np.array([p[moving[0]] for p in params], dtype=np.float64)
     return POSITION, np.arange(len(kernels), dtype=np.float64)
+
+
+def _largest_gamma(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with one number in place of a gamma for each feature."""
+    gammas = {key: np.max(value) for key, value in params.items() if key == "gamma" and np.ndim(value) > 0}
+    return {**params, **{f"largest {key}": value for key, value in gammas.items()}}
 
 
 def _scale(name: str) -> str:

@@ -39,9 +39,12 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
 
     Parameters
     ----------
-    kernel : str, Kernel, callable or a list of these, default="rbf"
+    kernel : str, Kernel, callable or a list of these, default="auto"
         A name, a kernel of :mod:`mercer.kernels`, a function k(X, Z) -> (n, m), or
-        "precomputed". "rbf" is ``RBF(gamma="loo")``. From a list, leave-one-out chooses one.
+        "precomputed". "rbf" is ``RBF(gamma="loo")``. From a list, leave-one-out chooses: the first one, unless
+        another is better by a standard error. "auto" is a Gaussian or a Laplacian kernel of features divided by
+        their standard deviations, as they are, or in normal scores of their ranks, so that they may have any
+        units: see :class:`~mercer.kernels.Standardized` and :class:`~mercer.kernels.RankNormal`.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
         ``cv`` or ``groups``.
@@ -196,7 +199,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
 
     def __init__(
         self,
-        kernel: str | Kernel | Any = "rbf",
+        kernel: str | Kernel | Any = "auto",
         *,
         alpha: float | str = "loo",
         centers: Any = "auto",

@@ -36,8 +36,9 @@ from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
-from mercer.kernels import WeightedSum, as_kernel
+from mercer.kernels import Kernel, WeightedSum, as_kernel
 from mercer.kernels._vectors.stationary import Stationary
+from mercer.kernels._vectors.units import RankNormal, Standardized
 from mercer.rows import MemoryRows, Rows
 from mercer.rows._base import BLOCK_ROWS
 from mercer.rows._resolve import is_out_of_core
@@ -313,12 +314,18 @@ def _relevance_of(model: LeastSquaresModel) -> Features | None:
         return None
     features = _features_of(model.relevance)
     kernel = as_kernel(model.kernel)
-    if not all(isinstance(one, Stationary) and isinstance(one.gamma, str) for one in kinds_of(kernel)):
+    if not all(_has_unknown_width(one) for one in kinds_of(kernel)):
         raise ValueError(
             f"relevance chooses a gamma for each feature, but the kernel is {kernel}; use RBF, Matern, "
             'Laplacian or another function of a distance with gamma="loo", "median" or "scale"'
         )
     return features
+
+
+def _has_unknown_width(kernel: Kernel) -> bool:
+    """Whether a kernel is a function of a distance, perhaps in other units, with a gamma to be chosen."""
+    inner = kernel.kernel if isinstance(kernel, Standardized | RankNormal) else kernel
+    return isinstance(inner, Stationary) and isinstance(inner.gamma, str)
 
 
 def _features_of(relevance: Any) -> Features:

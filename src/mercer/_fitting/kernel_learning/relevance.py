@@ -13,10 +13,11 @@ al. 2024, Science 383). Three things keep noise from being learned:
   The relevances are the means of those of its three fits, which saves fits to all rows.
 
 Fits have a few hundred random centers: which features matter can be told from a rough model. Where there is a
-choice of kernels, relevances are those of the first one. The others are tried with them and without, and the parts
-decide again: the first one stays unless another is better by a standard error.
+choice of kernels, each learns its own, and is tried with those of the others and without; the parts decide again:
+the first one stays unless another is better by a standard error. Units are chosen before.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +32,7 @@ from mercer._fitting.kernel_learning.evidence import (
     LearningData,
     squared_problem,
 )
+from mercer._fitting.selection.comparison import compare_kernels
 from mercer._fitting.selection.preliminary import MORE_CENTERS, PRELIMINARY_CENTERS, RoughFit, fit_roughly
 from mercer._gram import Budget
 from mercer._gram.gradients import GradientsOf
@@ -38,6 +40,7 @@ from mercer._types import Array, Indices
 from mercer.kernels._algebra.choice import OneOf
 from mercer.kernels._base import Kernel
 from mercer.kernels._vectors.stationary import Stationary
+from mercer.kernels._vectors.units import RankNormal, Standardized, Units, scales_features
 from mercer.rows._base import Block
 from mercer.rows._progress import progress
 from mercer.rows._table import in_double, is_sparse, n_rows
@@ -80,6 +83,7 @@ class Relevance(LearnedKernel):
     without: tuple[Array, ...]
     rounds: int
     gain: Gain | None
+    units: Units = field(default_factory=Units)
 
     @property
     def is_new(self) -> bool:
@@ -88,17 +92,18 @@ class Relevance(LearnedKernel):
     @property
     def applied(self) -> Kernel:
         """The kernel with gammas in these ratios; itself, perhaps still a choice, if all features are alike."""
-        return self.kernel if not self.is_new else self.kernel.weighted(self.shares)
+        return self.kernel if not self.is_new else self.units.outer(self.kernel.weighted(self.shares))
 
     def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
         """The chosen kernel with relevances learned without each part, as wide for rows X; none if all alike."""
         if not self.is_new:
             return []
-        total = float(np.sum(chosen.gamma))
-        one = clone(chosen).set_params(gamma="median")
+        inner = self.units.inner(chosen)
+        total = float(np.sum(inner.gamma))
+        one, X = clone(inner).set_params(gamma="median"), self.units.converted(X, inner)
         here = np.sum(one.weighted(self.shares).candidates(X)[0].gamma)
         there = [one.weighted(shares).candidates(X)[0] for shares in self.without]
-        return [kernel.narrowed(total / here) for kernel in there]
+        return [self.units.outer(kernel.narrowed(total / here)) for kernel in there]
 
     @property
     def words(self) -> str:
@@ -141,37 +146,54 @@ def learn_relevance(
     if some.too_few:
         return Relevance(np.full(n, -1), kernel, _alike(data), (), 0, None)
     part = some.parts(rng)
-    first, *others = kinds_of(kernel)
-    learner = _Learner(first, rng, budget)
+    kinds, units = _in_units(kernel, some, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
-        paths = [_Rounds.of(some.some(np.flatnonzero(part != f))) for f in range(PARTS_OF_LEARNING)]
-        held_out = [some.some(np.flatnonzero(part == f)) for f in range(PARTS_OF_LEARNING)]
-        losses: list[Array] = []
-        while len(losses) <= RELEVANCE_ROUNDS and not _is_over(losses, some.weight):
-            found = np.empty(len(part))
-            for f, (path, other) in enumerate(zip(paths, held_out)):
-                found[part == f] = other.losses(learner.extend(path))
-                advance(1)
-            losses.append(found)
-        best = 1 + int(np.argmin([loss @ some.weight for loss in losses[1:]]))
-        tried = [_Tried.of(first, losses[0], losses[best], some)]
-        for other in others:
-            alike, learned = (learner.crossed(other, paths, held_out, part, r) for r in (0, best))
-            tried.append(_Tried.of(other, alike, learned, some))
-            advance(2 * PARTS_OF_LEARNING)
+        learners = [_Learner(kind, _in(units, kind, some), part, rng, budget, advance) for kind in kinds]
+        tried = [learner.learned() for learner in learners]
+        # With what another kind has learned.
+        tried += [
+            one.crossed(other) for one in learners for other in list(tried) if other.kernel is not one.kernel
+        ]
         taken = _best(tried, some)
     every = np.full(n, -1)
     every[used] = part
-    rounds = best if taken.surely else 0
-    without = tuple(path.shares[rounds] for path in paths)
+    rounds = taken.rounds if taken.surely else 0
+    without = tuple(shares[rounds] for shares in taken.shares)
     chosen = taken.kernel if taken.surely else kernel
-    return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain)
+    return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain, units)
+
+
+def _in(units: Units, kind: Stationary, data: LearningData) -> LearningData:
+    """Rows as a kind of kernels sees them."""
+    return replace(data, X=units.converted(data.X, kind))
 
 
 def _rows_within(budget: Budget) -> int:
     """Rows for whose kernel values against the centers there is memory."""
     values = budget.n_bytes / (8.0 * MATRICES_OF_RELEVANCE)
     return int(max(values / MORE_CENTERS, min(values**0.5, MORE_CENTERS)))
+
+
+def _in_units(
+    kernel: Kernel, data: LearningData, rng: np.random.Generator, budget: Budget
+) -> tuple[list[Stationary], Units]:
+    """The kinds of kernels to compare, and the best units for the features, in which relevances are learned.
+
+    Of kinds in several units, only that with the best units is left.
+    """
+    kinds = kinds_of(kernel)
+    if not scales_features(kernel):
+        return kinds, Units()
+    problem = squared_problem(kernel, data, data.Y, budget)
+    best = compare_kernels(kernel, problem, rng, first_stage_only=True).kernel
+    units = Units.of(best)
+    inner = {type(each): each for each in [units.inner(best), *(_inner_kind(kind) for kind in kinds)]}
+    return [clone(each).set_params(gamma="loo") for each in inner.values()], units
+
+
+def _inner_kind(kind: Any) -> Any:
+    """A kernel without its units."""
+    return kind.kernel if isinstance(kind, Standardized | RankNormal) else kind
 
 
 def kinds_of(kernel: Kernel) -> list[Any]:
@@ -194,18 +216,17 @@ def _is_over(losses: list[Array], weight: Array) -> bool:
 class _Tried:
     """A kernel, losses (n,) of rows with equal features and with relevances learned without them, their gain, and
     how large that may be by rounding.
+
+    ``shares`` are those learned without each part, round after round, of which this many ``rounds`` are best.
     """
 
     kernel: Stationary
     alike: Array
     learned: Array
+    shares: list[list[Array]]
+    rounds: int
     gain: Gain
     rounding: float
-
-    @classmethod
-    def of(cls, kernel: Stationary, alike: Array, learned: Array, data: LearningData) -> "_Tried":
-        rounding = GAIN_ROUNDING * float(np.mean(np.sum(data.Y**2, axis=1)))
-        return cls(kernel, alike, learned, Gain.of(alike, learned, data), rounding)
 
     @property
     def surely(self) -> bool:
@@ -226,66 +247,79 @@ def _best(tried: list[_Tried], data: LearningData) -> _Tried:
 
 
 @dataclass(frozen=True)
-class _Rounds:
-    """Evidence, and the shares of its features and fits with them, round after round."""
-
-    data: LearningData
-    shares: list[Array]
-    fits: list[RoughFit] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, data: LearningData) -> "_Rounds":
-        """All features alike."""
-        return cls(data, [_alike(data)])
-
-
-@dataclass(frozen=True)
 class _Learner:
-    """Fits with the shares so far, and what their derivatives make of them."""
+    """What a kernel learns from all parts (n,) of the data but one; ``advance`` counts fits."""
 
     kernel: Stationary
+    data: LearningData
+    part: Indices
     rng: np.random.Generator
     budget: Budget
+    advance: Callable[[int], None]
 
-    def extend(self, path: _Rounds) -> Expansion:
-        """The fit with the last shares of a path, to which the next ones are added."""
-        data = path.data
+    def learned(self) -> _Tried:
+        """Rounds of relevances, and the best of them."""
+        weight, losses = self.data.weight, list[Array]()
+        shares: list[list[Array]] = [[_alike(self.data)] for _ in range(PARTS_OF_LEARNING)]
+        fits: list[RoughFit | None] = [None] * PARTS_OF_LEARNING
+        while len(losses) <= RELEVANCE_ROUNDS and not _is_over(losses, weight):
+            found = np.empty(len(self.part))
+            for f in range(PARTS_OF_LEARNING):
+                # Relevances change the best width by little.
+                fits[f], function, further = self._extended(f, shares[f][-1], fits[f])
+                shares[f].append(further)
+                found[self.part == f] = self._held_out(f).losses(function)
+            losses.append(found)
+        best = 1 + int(np.argmin([loss @ weight for loss in losses[1:]]))
+        return self._tried(losses[0], losses[best], shares, best)
+
+    def crossed(self, other: _Tried) -> _Tried:
+        """This kernel with the relevances that another has learned."""
+        alike, learned = (self._losses([shares[r] for shares in other.shares]) for r in (0, other.rounds))
+        return self._tried(alike, learned, other.shares, other.rounds)
+
+    def _tried(self, alike: Array, learned: Array, shares: list[list[Array]], rounds: int) -> _Tried:
+        rounding = GAIN_ROUNDING * float(np.mean(np.sum(self.data.Y**2, axis=1)))
+        return _Tried(self.kernel, alike, learned, shares, rounds, Gain.of(alike, learned, self.data), rounding)
+
+    def _losses(self, shares: list[Array]) -> Array:
+        """Losses (n,) of rows for fits without their part, with the shares learned there."""
+        losses = np.empty(len(self.part))
+        for f, share in enumerate(shares):
+            data = self._without(f)
+            losses[self.part == f] = self._held_out(f).losses(self._fit(data, share, data.Y).expansion)
+        return losses
+
+    def _without(self, f: int) -> LearningData:
+        return self.data.some(np.flatnonzero(self.part != f))
+
+    def _held_out(self, f: int) -> LearningData:
+        return self.data.some(np.flatnonzero(self.part == f))
+
+    def _extended(self, f: int, share: Array, last: RoughFit | None) -> tuple[RoughFit, Expansion, Array]:
+        """The fit without a part and with these shares, and what it makes of them."""
+        data = self._without(f)
         n, q = data.Y.shape
         signs = self.rng.choice([-1.0, 1.0], size=(n, RANDOM_TARGETS))
-        # Relevances change the best width by little.
-        last = path.fits[-1] if path.fits else None
-        fit = self._fit(self.kernel, data, path.shares[-1], np.column_stack([data.Y, signs]), last)
-        path.fits.append(fit)
-        f = fit.expansion
-        sums = GradientsOf(f.kernel, f.centers, np.asarray(f.coef, dtype=np.float64))(
+        fit = self._fit(data, share, np.column_stack([data.Y, signs]), last)
+        e = fit.expansion
+        sums = GradientsOf(e.kernel, e.centers, np.asarray(e.coef, dtype=np.float64))(
             Block(data.X, None, data.weight, 0)
         )
         size = data.weight @ (data.Y - fit.loo[:, :q]) ** 2 / data.weight.sum()
         products = _shared(sums.products / sums.n, data.group)
-        path.shares.append(_next(products, np.sqrt(size)))
-        return Expansion(f.kernel, f.centers, f.coef[:, :q], f.intercept[:q])
+        return fit, Expansion(e.kernel, e.centers, e.coef[:, :q], e.intercept[:q]), _next(products, np.sqrt(size))
 
-    def crossed(
-        self, kernel: Stationary, paths: list[_Rounds], held_out: list[LearningData], part: Indices, rounds: int
-    ) -> Array:
-        """Losses (n,) of rows for fits of another kernel without their part, with shares after some rounds."""
-        losses = np.empty(len(part))
-        for f, (path, other) in enumerate(zip(paths, held_out)):
-            fit = self._fit(kernel, path.data, path.shares[rounds], path.data.Y)
-            losses[part == f] = other.losses(fit.expansion)
-        return losses
-
-    def _fit(
-        self, kernel: Stationary, data: LearningData, shares: Array, Y: Array, like: RoughFit | None = None
-    ) -> RoughFit:
+    def _fit(self, data: LearningData, share: Array, Y: Array, last: RoughFit | None = None) -> RoughFit:
         """Of targets Y, and perhaps random signs next to them, with other centers every time.
 
         Where features hardly show, some centers show them when others do not.
         """
-        problem = squared_problem(kernel, data, Y, self.budget)
+        problem = squared_problem(self.kernel, data, Y, self.budget)
         order = self.rng.permutation(n_rows(problem.X))
-        some_rows = kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
-        return fit_roughly(kernel.weighted(shares).candidates(some_rows), problem, order, like)
+        few = self.kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
+        self.advance(1)
+        return fit_roughly(self.kernel.weighted(share).candidates(few), problem, order, last)
 
 
 def _shared(products: Array, group: Indices | None) -> Array:

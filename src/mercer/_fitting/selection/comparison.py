@@ -24,6 +24,7 @@ from mercer._fitting.memory import (
     search_stages_with_copies,
     search_stages_within,
 )
+from mercer._fitting.selection.alternatives import Alternative, best_alternative
 from mercer._fitting.selection.path import ALPHAS, COARSE_ALPHAS, NEAR_ALPHA, Trial, TuningPath, path_of
 from mercer._fitting.selection.problem import ExactProblem
 from mercer._fitting.selection.search import TrialsOf, along_axes, best_of, climb, extrapolated, least
@@ -33,6 +34,7 @@ from mercer._scores.probabilities.logits import NUMBERS_IN_CACHE
 from mercer._solvers.leave_one_out import loo_outputs
 from mercer._solvers.moments.nested_centers import LowRank, NestedCenters
 from mercer._types import Array, Floats, Indices
+from mercer.kernels._algebra.choice import distinct_kinds
 from mercer.kernels._base import Kernel, grid_shape, kind_of
 from mercer.rows._progress import progress
 from mercer.rows._table import in_double, n_rows
@@ -46,6 +48,8 @@ STAGE_GROWTH = 1.5
 MOST_IMPROVABLE = 4
 # Kernels that are compared with all points as centers, which is cheap where it is done.
 MOST_FOR_ALL_POINTS = 6
+# Kinds of kernels are compared with this many centers.
+FINER_CENTERS = 600
 # Kernels that are compared again because they are hardly worse than the best.
 MOST_INDISTINGUISHABLE = 4
 
@@ -223,10 +227,29 @@ def compare_kernels(
     else:
         search_stages = search_stages_with_copies(problem.extent, len(own), available, most)
     resolving = problem.at(kernel, order[: resolving_rows(len(own), available)])
-    kernels = kernel.candidates(resolving.X, resolving.observations.point_weight)
-    if len(kernels) == 1 and not try_single:
-        return KernelComparison(kernels)
-    return _compare_in_stages(kernels, problem, order, search_stages, count_centers=count_centers, most=most)
+    kinds = distinct_kinds(kernel, resolving.X, resolving.observations.point_weight)
+    if len(kinds) == 1 and len(kinds[0]) == 1 and not try_single:
+        return KernelComparison(kinds[0])
+    if len(kinds) == 1:
+        return _compare_in_stages(kinds[0], problem, order, search_stages, count_centers=count_centers, most=most)
+    found = _alternative(kinds, problem, order, search_stages[0], len(own) if most is None else most)
+    return _compare_in_stages(
+        found.candidates, problem, order, search_stages, count_centers=count_centers, most=most, found=found
+    )
+
+
+def _alternative(
+    kinds: Sequence[Sequence[Kernel]], problem: ExactProblem, order: Indices, stage: SearchStage, most: int
+) -> Alternative:
+    """The best of several kinds of kernels, by fits in the first stage, and by those with more centers."""
+    finer = replace(stage, n_centers=min(max(FINER_CENTERS, stage.n_centers), stage.n_rows, most))
+    if rows_within(problem.extent, finer, problem.budget.n_bytes) < stage.n_rows:
+        finer = stage
+    trials = [
+        replace(ComparisonProblem.at(kinds[0][0], problem, order, each), halves=False).trials
+        for each in (stage, finer)
+    ]
+    return best_alternative(kinds, *trials, n_points=stage.n_rows, n_centers=finer.n_centers)
 
 
 def _compare_in_stages(
@@ -237,6 +260,7 @@ def _compare_in_stages(
     *,
     count_centers: bool,
     most: int | None,
+    found: Alternative | None = None,
 ) -> KernelComparison:
     """All kernels in the first stage, then those that may become best, as long as more centers or rows matter."""
     shape = grid_shape(kernels)
@@ -251,7 +275,8 @@ def _compare_in_stages(
             count_centers,
         )
 
-    steps = [step(search_stages[0], partial(along_axes, shape))]
+    search = partial(along_axes, shape) if found is None else partial(climb, found.start, shape)
+    steps = [step(search_stages[0], search)]
     for higher in search_stages[1:]:
         last = steps[-1]
         stage = higher if last.needs_centers else _more_rows(last, problem, search_stages[0].n_centers)
@@ -260,7 +285,8 @@ def _compare_in_stages(
         value = extrapolated if last.needs_centers else least
         steps.append(step(stage, partial(climb, last.next_candidates, shape, value=value)))
     u = n_rows(problem.X)
-    return _conclude(kernels, steps, u, u if most is None else min(most, u))
+    compared = _conclude(kernels, steps, u, u if most is None else min(most, u))
+    return compared if found is None else replace(compared, paths=(found.path, *compared.paths))
 
 
 def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> SearchStage:

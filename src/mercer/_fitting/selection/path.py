@@ -80,6 +80,11 @@ class Trial:
             self.error(losses), INSIGNIFICANT_SHARE * abs(self.least)
         )
 
+    def certain_gain(self, other: "Trial") -> float:
+        """By how much another trial is better, 0 if not by more than one paired standard error."""
+        gain = float(self.share @ (self.losses - other.losses))
+        return gain if gain > max(self.error(other.losses), INSIGNIFICANT_SHARE * abs(self.least)) else 0.0
+
     def visibly_worse(self, losses: Array) -> bool:
         """Whether they are, by an amount that as many new rows would show."""
         more = float(self.share @ (losses - self.losses))

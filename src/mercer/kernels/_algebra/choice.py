@@ -11,7 +11,7 @@ from mercer.kernels._matrices import Matrix
 
 
 class OneOf(Parted):
-    """One of several kernels, chosen together with its parameters.
+    """One of several kernels: the first one, unless another is better by leave-one-out by a standard error.
 
     Its candidates are those of all of them; after a fit, ``kernel_`` is the chosen one. A list of kernels or names
     as the ``kernel`` of a model means the same. Kernels are named after their classes, as in sums:
@@ -64,3 +64,23 @@ class OneOf(Parted):
     @property
     def _not_chosen(self) -> KernelError:
         return KernelError(f"{self} is a choice, not a kernel; call fit, or use one of kernel.candidates(X)")
+
+
+def distinct_kinds(kernel: Kernel, X: Matrix, weight: ArrayLike | None) -> list[Sequence[Kernel]]:
+    """The candidates of each kernel of a choice, without those that others have, or that
+    these rows do not determine; those of another kernel alone.
+    """
+    if not isinstance(kernel, OneOf):
+        return [kernel.candidates(X, weight)]
+    found: dict[str, Sequence[Kernel]] = {}
+    problems: list[KernelError] = []
+    for each in kernel.kernels:
+        try:
+            candidates = each.candidates(X, weight)
+        except KernelError as problem:
+            problems.append(problem)
+        else:
+            found.setdefault(repr(candidates[0]), candidates)
+    if not found:
+        raise problems[0]
+    return list(found.values())

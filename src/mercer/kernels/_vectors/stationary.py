@@ -86,12 +86,12 @@ class Stationary(Differentiable, Kernel):
         return Weighted(self, relevance)
 
     def blocks_for_widths(self, X: Matrix, Z: Matrix) -> Callable[[Kernel], Floats]:
-        """With the distances for gamma = 1, if gamma is one number."""
+        """With the distances for a largest gamma of 1."""
         X, Z = as_matrices(X, Z)
-        if np.ndim(self.gamma) > 0:
-            return super().blocks_for_widths(X, Z)
-        T = self._distances(X, Z, 1.0)
-        return lambda kernel: kernel._profile(T * feature_gamma(kernel, kernel.gamma, X))
+        gamma = feature_gamma(self, self.gamma, X)
+        most = float(np.max(gamma))
+        T = self._distances(X, Z, 1.0 if most == 0.0 or np.ndim(gamma) == 0 else gamma / most)
+        return lambda kernel: kernel._profile(T * float(np.max(feature_gamma(kernel, kernel.gamma, X))))
 
     def evaluator(self, Z: Matrix) -> Callable[..., Floats]:
         Z = as_matrix(Z)
@@ -305,7 +305,27 @@ class InverseMultiquadric(Stationary):
         return W
 
 
-class Weighted(Kernel):
+class OfUnknownScale(Kernel):
+    """A stationary kernel, the scale of whose gammas is to be chosen; abstract."""
+
+    kernel: Stationary
+
+    @property
+    def resolved(self) -> bool:
+        return False
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.kernel.positive_semidefinite
+
+    def block(self, X: Matrix, Z: Matrix) -> Floats:
+        raise unresolved(self.kernel, str(self.kernel.gamma))
+
+    def diag(self, X: Matrix) -> Floats:
+        raise unresolved(self.kernel, str(self.kernel.gamma))
+
+
+class Weighted(OfUnknownScale):
     """A stationary kernel with one gamma for each feature, in given ratios, whose scale is not known.
 
     Its candidates are kernels of the given class with numbers. Features of relevance 0 are switched off.
@@ -327,14 +347,6 @@ class Weighted(Kernel):
         self.kernel = kernel
         self.relevance = relevance
 
-    @property
-    def resolved(self) -> bool:
-        return False
-
-    @property
-    def positive_semidefinite(self) -> bool:
-        return self.kernel.positive_semidefinite
-
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> list[Kernel]:
         """Those of the kernel for rows whose features are multiplied by lengths of this relevance."""
         relevance = np.asarray(self.relevance, dtype=np.float64)
@@ -342,12 +354,6 @@ class Weighted(Kernel):
         lengths = relevance ** (1.0 / self.kernel._length_power)
         inner = self.kernel.candidates(scale_columns(X, lengths.astype(X.dtype)), weight)
         return [clone(kernel).set_params(gamma=(kernel.gamma * relevance).tolist()) for kernel in inner]
-
-    def block(self, X: Matrix, Z: Matrix) -> Floats:
-        raise unresolved(self.kernel, str(self.kernel.gamma))
-
-    def diag(self, X: Matrix) -> Floats:
-        raise unresolved(self.kernel, str(self.kernel.gamma))
 
 
 def _power_of(T: Floats, unit: float, exponent: float) -> Floats:

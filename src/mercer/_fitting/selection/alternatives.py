@@ -1,0 +1,64 @@
+"""Which of several kinds of kernels, or units of features: the first, unless another is certainly better."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from mercer._fitting.selection.path import Trial, TuningPath, path_of
+from mercer._fitting.selection.search import along_axes, best_of, climb
+from mercer.kernels._base import Kernel, grid_shape
+
+# The widths of each kind that are tried first, and their distance.
+FIRST_WIDTH, WIDTHS_APART = 1, 3
+
+Kinds = Sequence[Sequence[Kernel]]
+TrialsOf = Callable[[Sequence[Kernel]], Sequence[Trial]]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """The candidates of the best kind, positions to search them from, and the comparisons of all kinds."""
+
+    candidates: Sequence[Kernel]
+    start: set[int]
+    paths: tuple[TuningPath, ...]
+
+
+def best_alternative(
+    kinds: Kinds, roughly: TrialsOf, better: TrialsOf, *, n_points: int, n_centers: int
+) -> Alternative:
+    """The best kind, each given by its candidates, and the first if none is better than it by more than a standard
+    error of paired losses.
+
+    A few widths of every kind are tried ``roughly``; those of the kinds that are not certainly worse than the best
+    one, and of the first, by ``better`` fits, with the widths next to them.
+    """
+    rough = [_tried(kernels, roughly) for kernels in kinds]
+    least = min((tried[best_of(tried)] for tried in rough), key=lambda trial: trial.least)
+    close = [c for c, tried in enumerate(rough) if c == 0 or not least.worse(tried[best_of(tried)].losses)]
+    tried = {c: climb({best_of(rough[c])}, grid_shape(kinds[c]), partial(_some, kinds[c], better)) for c in close}
+    best = {c: tried[c][best_of(tried[c])] for c in close}
+    chosen = max(close, key=lambda c: (best[0].certain_gain(best[c]), -c))
+    trials = [tried[c][g] for c in close for g in sorted(tried[c])]
+    return Alternative(
+        kinds[chosen], _around(kinds[chosen], best_of(tried[chosen])), path_of(trials, n_points, n_centers)
+    )
+
+
+def _around(kernels: Sequence[Kernel], g: int) -> set[int]:
+    """Positions of widths not far from one."""
+    near = range(max(g - WIDTHS_APART, 0), min(g + WIDTHS_APART + 1, len(kernels)))
+    return {g} if len(grid_shape(kernels)) > 1 else set(near)
+
+
+def _some(kernels: Sequence[Kernel], trials_of: TrialsOf, some: list[int]) -> Sequence[Trial]:
+    return trials_of([kernels[g] for g in some])
+
+
+def _tried(kernels: Sequence[Kernel], trials_of: TrialsOf) -> dict[int, Trial]:
+    """Some widths; several parameters along their axes."""
+    shape = grid_shape(kernels)
+    if len(shape) > 1 or len(kernels) <= WIDTHS_APART:
+        return along_axes(shape, partial(_some, kernels, trials_of))
+    some = list(range(FIRST_WIDTH, len(kernels), WIDTHS_APART))
+    return dict(zip(some, _some(kernels, trials_of, some)))

@@ -1,0 +1,225 @@
+"""Kernels on vectors that see their features in other units: standard deviations, or normal scores of ranks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from sklearn.base import clone
+
+from mercer._types import Array, Floats, Indices
+from mercer.errors import KernelError
+from mercer.kernels._algebra.choice import OneOf
+from mercer.kernels._algebra.compositions import Mapped
+from mercer.kernels._base import Grid, Kernel
+from mercer.kernels._length_scales import column_lengths, weighted_rows
+from mercer.kernels._matrices import Matrix, as_matrix
+from mercer.kernels._vectors.stationary import OfUnknownScale, Stationary, Weighted
+from mercer.rows._table import is_sparse
+
+# Normal scores of a feature are stored at this many of its values, and straight lines between them.
+MOST_KNOTS = 256
+# Lengths that differ by less than this share are one unit.
+SAME_UNIT = 0.01
+
+
+class Standardized(OfUnknownScale):
+    """A stationary kernel in units of the standard deviation of each feature.
+
+    Its candidates are kernels of the given class with one gamma for each feature. Features that are constant are
+    switched off. Sparse rows stay in their units: most of their features are zero.
+
+    Parameters
+    ----------
+    kernel : Stationary
+        With gamma="median", "scale" or "loo".
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> Standardized(RBF("median")).candidates([[0.0, 0.0], [2.0, 200.0]])
+    [RBF(gamma=[0.125, 1.25e-05])]
+    """
+
+    def __init__(self, kernel: Stationary) -> None:
+        self.kernel = kernel
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
+        """Those of the kernel for rows whose features are divided by their standard deviations."""
+        shares = None if is_sparse(X) else _inverse_lengths(as_matrix(X), weight)
+        if shares is None:
+            return self.kernel.candidates(X, weight)
+        return self.kernel.weighted(shares**self.kernel._length_power).candidates(X, weight)
+
+
+def _inverse_lengths(X: Matrix, weight: ArrayLike | None) -> Array | None:
+    """1 / the standard deviation (d,) of each feature, 0 if that is 0; None: all have the same unit."""
+    X, w = weighted_rows(X, weight)
+    varies = X.max(axis=0) > X.min(axis=0)
+    with np.errstate(over="ignore"):
+        lengths = column_lengths(X, w)
+    if not varies.any() or lengths[varies].max() <= (1.0 + SAME_UNIT) * lengths[varies].min():
+        return None
+    return np.where(varies, lengths[varies].min() / lengths, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalScores:
+    """An increasing curve for each feature: feature j has the ``knots`` from ``start[j]`` to ``start[j + 1] - 1``,
+    and ``values`` there; between them lines, beyond them the values at the ends.
+    """
+
+    knots: Array
+    values: Array
+    start: Indices
+
+    @classmethod
+    def of(cls, X: Floats, weight: ArrayLike | None) -> "NormalScores":
+        """Normal quantiles of the middle ranks of weighted rows, in units of their standard deviation."""
+        X, w = weighted_rows(X, weight)
+        curves = [_curve(column, w) for column in X.T]
+        start = np.concatenate([[0], np.cumsum([len(knots) for knots, _ in curves])]).astype(np.intp)
+        return cls(np.concatenate([c[0] for c in curves]), np.concatenate([c[1] for c in curves]), start)
+
+    def __call__(self, X: Floats) -> Floats:
+        """The scores (n, d) of rows."""
+        if X.shape[1] != len(self.start) - 1:
+            raise KernelError(
+                f"rows have {X.shape[1]} features, but scores are known of {len(self.start) - 1}; pass rows like "
+                "those of the fit"
+            )
+        found = np.empty(X.shape, X.dtype)
+        for j, (a, b) in enumerate(zip(self.start[:-1], self.start[1:])):
+            found[:, j] = np.interp(X[:, j], self.knots[a:b], self.values[a:b])
+        return found
+
+    def __deepcopy__(self, memo: Any) -> "NormalScores":
+        return self
+
+    def __repr__(self) -> str:
+        return f"NormalScores of {len(self.start) - 1} features"
+
+
+def _curve(column: Array, w: Array) -> tuple[Array, Array]:
+    """Knots and normal scores of a feature with weights (n,)."""
+    knots, place = np.unique(column, return_inverse=True)
+    weight = np.bincount(place, w)
+    below = np.cumsum(weight)
+    scores = np.asarray(ndtri((below - 0.5 * weight) / below[-1]))
+    mean = weight @ scores / below[-1]
+    spread = np.sqrt(weight @ (scores - mean) ** 2 / below[-1])
+    scores = (scores - mean) / (spread if spread > 0.0 else 1.0)
+    if len(knots) > MOST_KNOTS:
+        even = np.linspace(scores[0], scores[-1], MOST_KNOTS)
+        kept = np.unique(np.clip(np.searchsorted(scores, even), 0, len(knots) - 1))
+        knots, scores = knots[kept], scores[kept]
+    return knots, scores
+
+
+class RankNormal(Mapped):
+    """k(x, z) = l(s(x), s(z)): a kernel l of normal scores, which only depend on the ranks of features.
+
+    The score of a value is the normal quantile of the share of rows that are below it, in units of its standard
+    deviation. So neither units nor skew matter, nor single values far away. Sparse rows stay in their units.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel l, on vectors.
+    scores : NormalScores, optional
+        None: those of the rows of the fit.
+
+    Examples
+    --------
+    >>> from mercer.kernels import RBF
+    >>> k = RankNormal(RBF(gamma=1.0)).candidates([[1.0], [2.0], [1000.0]])[0]
+    >>> k.block([[1.0]], [[2.0], [1000.0], [5000.0]]).round(4)
+    array([[0.2231, 0.0025, 0.0025]])
+    """
+
+    def __init__(self, kernel: Kernel, scores: NormalScores | None = None) -> None:
+        self.kernel = kernel
+        self.scores = scores
+
+    @property
+    def averages(self) -> bool:
+        return self.kernel.averages
+
+    @property
+    def gamma(self) -> Any:
+        """That of the inner kernel."""
+        return self.kernel.gamma
+
+    @property
+    def resolved(self) -> bool:
+        return self.scores is not None and self.kernel.resolved
+
+    def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
+        """One for every candidate of the inner kernel on the scores of these rows."""
+        if is_sparse(X):
+            return self.kernel.candidates(X, weight)
+        X = as_matrix(X)
+        scores = NormalScores.of(X, weight) if self.scores is None else self.scores
+        inner = self.kernel.candidates(scores(X), weight)
+        return Grid([inner], lambda chosen: RankNormal(chosen[0], scores))
+
+    def as_scores(self, X: Matrix) -> Floats:
+        """The normal scores (n, d) of rows."""
+        if self.scores is None:
+            raise KernelError("RankNormal has no scores yet; call fit, or use one of kernel.candidates(X)")
+        return self.scores(as_matrix(X))
+
+    def _seen(self, X: Matrix) -> Matrix:
+        return self.as_scores(X)
+
+
+def scales_features(kernel: Kernel) -> bool:
+    """Whether features have units of their own in a kernel, or in one of a choice."""
+    if isinstance(kernel, OneOf):
+        return any(scales_features(each) for each in kernel.kernels)
+    return isinstance(kernel, Standardized | RankNormal) or np.ndim(kernel.gamma) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """In which units a kernel sees features: one gamma for each in these ``ratios`` (d,), normal ``scores``, or
+    neither. A kernel in them is *inner*, the same on rows as they are *outer*.
+    """
+
+    ratios: Array | None = None
+    scores: NormalScores | None = None
+
+    @classmethod
+    def of(cls, outer: Kernel) -> "Units":
+        """Those of a kernel whose parameters are numbers."""
+        if isinstance(outer, RankNormal):
+            return cls(scores=outer.scores)
+        gamma = np.asarray(outer.gamma, dtype=np.float64)
+        return cls(gamma / gamma.max() if gamma.ndim > 0 else None)
+
+    def converted(self, X: Floats, kernel: Stationary) -> Floats:
+        """Rows as the inner kernel, of the class of this one, takes them."""
+        if self.scores is not None:
+            return self.scores(X)
+        return X if self.ratios is None else X * self.ratios ** (1.0 / kernel._length_power)
+
+    def inner(self, outer: Any) -> Any:
+        """The kernel on rows in these units, with one gamma for each feature."""
+        if self.scores is not None:
+            return outer.kernel
+        if self.ratios is None:
+            return outer
+        gamma = np.divide(outer.gamma, self.ratios, out=np.zeros(len(self.ratios)), where=self.ratios > 0.0)
+        return clone(outer).set_params(gamma=gamma.tolist())
+
+    def outer(self, inner: Any) -> Any:
+        """The kernel on rows as they are, of one with a gamma for each feature, in numbers or ratios."""
+        if self.scores is not None:
+            return RankNormal(inner, self.scores)
+        if self.ratios is None:
+            return inner
+        if isinstance(inner, Weighted):
+            return inner.kernel.weighted(np.asarray(inner.relevance) * self.ratios)
+        return clone(inner).set_params(gamma=(np.asarray(inner.gamma) * self.ratios).tolist())
