@@ -25,13 +25,13 @@ class Alternative:
 
 
 def best_alternative(
-    kinds: Kinds, roughly: TrialsOf, better: TrialsOf, *, n_points: int, n_centers: int
+    kinds: Kinds, roughly: TrialsOf, better: TrialsOf, *, n_points: int, n_centers: tuple[int, int]
 ) -> Alternative:
     """The best kind, each given by its candidates, and the first if none is better than it by more than a standard
     error of paired losses.
 
     A few widths of every kind are tried ``roughly``; those of the kinds that are not certainly worse than the best
-    one, and of the first, by ``better`` fits, with the widths next to them.
+    one, and of the first, by ``better`` fits, with the widths next to them. ``n_centers``: those of either fits.
     """
     rough = [_tried(kernels, roughly) for kernels in kinds]
     least = min((tried[best_of(tried)] for tried in rough), key=lambda trial: trial.least)
@@ -39,9 +39,11 @@ def best_alternative(
     tried = {c: climb({best_of(rough[c])}, grid_shape(kinds[c]), partial(_some, kinds[c], better)) for c in close}
     best = {c: tried[c][best_of(tried[c])] for c in close}
     chosen = max(close, key=lambda c: (best[0].certain_gain(best[c]), -c))
-    trials = [tried[c][g] for c in close for g in sorted(tried[c])]
+    compared = [[tried[g] for tried in some for g in sorted(tried)] for some in (rough, [tried[c] for c in close])]
     return Alternative(
-        kinds[chosen], _around(kinds[chosen], best_of(tried[chosen])), path_of(trials, n_points, n_centers)
+        kinds[chosen],
+        _around(kinds[chosen], best_of(tried[chosen])),
+        tuple(path_of(trials, n_points, m) for trials, m in zip(compared, n_centers)),
     )
 
 

@@ -249,7 +249,8 @@ def _alternative(
         replace(ComparisonProblem.at(kinds[0][0], problem, order, each), halves=False).trials
         for each in (stage, finer)
     ]
-    return best_alternative(kinds, *trials, n_points=stage.n_rows, n_centers=finer.n_centers)
+    n_centers = (stage.n_centers, finer.n_centers)
+    return best_alternative(kinds, *trials, n_points=stage.n_rows, n_centers=n_centers)
 
 
 def _compare_in_stages(
@@ -286,7 +287,7 @@ def _compare_in_stages(
         steps.append(step(stage, partial(climb, last.next_candidates, shape, value=value)))
     u = n_rows(problem.X)
     compared = _conclude(kernels, steps, u, u if most is None else min(most, u))
-    return compared if found is None else replace(compared, paths=(found.path, *compared.paths))
+    return compared if found is None else replace(compared, paths=(*found.paths, *compared.paths))
 
 
 def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> SearchStage:
