@@ -43,13 +43,16 @@ from mercer.kernels import (
     Matern,
     Normalized,
     Polynomial,
+    RankNormal,
     RationalQuadratic,
     Wendland,
 )
+from mercer.kernels._vectors.units import NormalScores
 
 RBF1 = RBF(gamma=1.0)
 # Agreement with the model; probabilities, and all else in units of what it is if that is larger.
 DIGITS = 1e-9
+EPS = np.finfo(float).eps
 # Novelty at which the least share of the evidence counts.
 NOTHING_KNOWN = -np.log(LEAST_TRUST)
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "export.rst"
@@ -74,6 +77,7 @@ KERNELS = {
     "polynomial 9": Polynomial(degree=9, gamma=0.01),
     "linear": Linear(),
     "linear, origin": Linear(origin=[30.0, -20.0]),
+    "normal scores": RankNormal(Laplacian(gamma=0.7), NormalScores.of(X, None)),
 }
 OTHER_KERNELS = [
     InverseMultiquadric(gamma=1.0),
@@ -265,7 +269,8 @@ def differences(found, model, X):
         ours, theirs = (
             np.minimum(each, NOTHING_KNOWN) for each in (found.parts["novelty"][:, 0], model.novelty(X))
         )
-        apart["novelty"] = np.abs(ours - theirs)
+        # A variance that is small is the difference of numbers near 1.
+        apart["novelty"] = np.abs(ours - theirs) * np.minimum(1.0, DIGITS / EPS * np.exp(theirs) / 100.0)
     assert set(found.parts) == parts
     return {name: float(np.max(values)) / DIGITS for name, values in apart.items()}
 

@@ -29,14 +29,18 @@ from mercer.kernels import (
     Normalized,
     OnColumns,
     Polynomial,
+    RankNormal,
     RationalQuadratic,
     Sigmoid,
     Wendland,
 )
+from mercer.kernels._vectors.units import NormalScores
 
 MIXED = [[2.0, 0.5, 0.0, 0.0], [0.5, 1.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.0], [0.0, 0.2, 0.0, 3.0]]
 
 MIXTURE = Mixture([0.4, 0.6], [[0.0] * 4, [0.0, 1.0, -1.0, 0.5]], [[1.0] * 4, [0.5, 1.0, 2.0, 1.0]])
+
+SCORES = NormalScores.of(np.random.default_rng(2).normal(size=(60, 4)), None)
 
 
 def half(X):
@@ -89,6 +93,8 @@ KERNELS = [
     Bilinear(MIXED),
     After(RBF(gamma=0.3), half),
     Conformal(RBF(gamma=0.3), loudness) + Linear(),
+    RankNormal(RBF(gamma=0.3), SCORES),
+    RankNormal(Laplacian(gamma=0.3), SCORES) + Linear(),
     Nominal(gamma=0.5),
     Nominal(gamma=None, weights=[1.0, 0.0, 2.0, 1.0]),
     OnColumns(RBF(gamma=0.3), [3, 0], lengths=[2.0, 0.5]),

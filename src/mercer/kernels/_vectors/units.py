@@ -17,7 +17,7 @@ from mercer.kernels._base import Grid, Kernel
 from mercer.kernels._length_scales import column_lengths, weighted_rows
 from mercer.kernels._matrices import Matrix, as_matrix
 from mercer.kernels._vectors.stationary import OfUnknownScale, Stationary, Weighted
-from mercer.rows._table import is_sparse
+from mercer.rows._table import dense, is_sparse
 
 # Normal scores of a feature are stored at this many of its values, and straight lines between them.
 MOST_KNOTS = 256
@@ -122,7 +122,7 @@ class RankNormal(Mapped):
     """k(x, z) = l(s(x), s(z)): a kernel l of normal scores, which only depend on the ranks of features.
 
     The score of a value is the normal quantile of the share of rows that are below it, in units of its standard
-    deviation. So neither units nor skew matter, nor single values far away. Sparse rows stay in their units.
+    deviation. So neither units nor skew matter, nor single values far away. A fit to sparse rows leaves them in their units.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class RankNormal(Mapped):
         """The normal scores (n, d) of rows."""
         if self.scores is None:
             raise KernelError("RankNormal has no scores yet; call fit, or use one of kernel.candidates(X)")
-        return self.scores(as_matrix(X))
+        return self.scores(as_matrix(dense(X)))
 
     def _seen(self, X: Matrix) -> Matrix:
         return self.as_scores(X)
