@@ -3,6 +3,7 @@
 ORDER = [
     "first_steps",
     "projection",
+    "units",
     "relevance",
     "columns",
     "several_kernels",

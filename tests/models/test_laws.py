@@ -98,8 +98,10 @@ def test_rotation_does_not_matter_to_kernels_of_distances_and_products(seed, ang
 def test_unit_of_length_does_not_matter_where_gamma_is_chosen(seed, exponent):
     _, X, y = rows(seed)
     unit = 10.0**exponent
-    here, there = (KernelFisherClassifier().fit(s * X, y) for s in (1.0, unit))
+    here, there = (KernelFisherClassifier("rbf").fit(s * X, y) for s in (1.0, unit))
     assert_allclose(there.gamma_ * unit**2, here.gamma_, rtol=1e-9)
+    assert_allclose(there.predict_proba(unit * X), here.predict_proba(X), atol=1e-5)
+    here, there = (KernelFisherClassifier().fit(s * X, y) for s in (1.0, unit))
     assert_allclose(there.predict_proba(unit * X), here.predict_proba(X), atol=1e-5)
 
 

@@ -70,7 +70,7 @@ def test_a_fit_with_centers_says_every_phase(every_phase, rows, capsys):
 )
 def test_an_exact_fit_says_every_phase(every_phase, capsys, n, last):
     X = np.random.default_rng(0).normal(size=(n, 2))
-    KernelRidgeRegressor(verbose=1, random_state=0).fit(X, np.sin(3.0 * X[:, 0]) + X[:, 1])
+    KernelRidgeRegressor("rbf", verbose=1, random_state=0).fit(X, np.sin(3.0 * X[:, 0]) + X[:, 1])
     lines = said(capsys)
     assert lines[0].startswith(f"comparison of kernels on {n} rows with")
     assert "15 kernels in" in lines[0]

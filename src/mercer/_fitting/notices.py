@@ -46,7 +46,7 @@ def warn_of_scales(kernel: Kernel, X: Any, names: Sequence[str] | None = None) -
     warn(
         f"{carrying} of {len(order)} varying features account for all but {UNSEEN:.0e} of the squared distances: "
         f"feature {one} varies {times:.1e} times as much as feature {other}. If features have different "
-        "units, put a StandardScaler before the estimator, or use kernel='auto' where targets can choose",
+        "units, use kernel=Standardized(...), or kernel='auto' for Fisher and ridge models",
         ScaleWarning,
     )
 

@@ -17,10 +17,10 @@ TrialsOf = Callable[[Sequence[Kernel]], Sequence[Trial]]
 
 @dataclass(frozen=True)
 class Alternative:
-    """The candidates of the best kind, positions to search them from, and the comparisons of all kinds."""
+    """The candidates of the best kind, fits of those that were tried better, and the comparisons of all kinds."""
 
     candidates: Sequence[Kernel]
-    start: set[int]
+    tried: dict[int, Trial]
     paths: tuple[TuningPath, ...]
 
 
@@ -42,15 +42,9 @@ def best_alternative(
     compared = [[tried[g] for tried in some for g in sorted(tried)] for some in (rough, [tried[c] for c in close])]
     return Alternative(
         kinds[chosen],
-        _around(kinds[chosen], best_of(tried[chosen])),
+        tried[chosen],
         tuple(path_of(trials, n_points, m) for trials, m in zip(compared, n_centers)),
     )
-
-
-def _around(kernels: Sequence[Kernel], g: int) -> set[int]:
-    """Positions of widths not far from one."""
-    near = range(max(g - WIDTHS_APART, 0), min(g + WIDTHS_APART + 1, len(kernels)))
-    return {g} if len(grid_shape(kernels)) > 1 else set(near)
 
 
 def _some(kernels: Sequence[Kernel], trials_of: TrialsOf, some: list[int]) -> Sequence[Trial]:

@@ -232,25 +232,27 @@ def compare_kernels(
         return KernelComparison(kinds[0])
     if len(kinds) == 1:
         return _compare_in_stages(kinds[0], problem, order, search_stages, count_centers=count_centers, most=most)
-    found = _alternative(kinds, problem, order, search_stages[0], len(own) if most is None else most)
+    first, *others = search_stages
+    finer = _finer(first, problem, len(own) if most is None else most)
+    stages = (finer, *(each for each in others if each.n_centers > finer.n_centers))
+    rough, better = (ComparisonProblem.at(kinds[0][0], problem, order, each) for each in (first, finer))
+    found = best_alternative(
+        kinds,
+        replace(rough, halves=False).trials,
+        better.trials,
+        n_points=first.n_rows,
+        n_centers=(first.n_centers, finer.n_centers),
+    )
     return _compare_in_stages(
-        found.candidates, problem, order, search_stages, count_centers=count_centers, most=most, found=found
+        found.candidates, problem, order, stages, count_centers=count_centers, most=most, found=found
     )
 
 
-def _alternative(
-    kinds: Sequence[Sequence[Kernel]], problem: ExactProblem, order: Indices, stage: SearchStage, most: int
-) -> Alternative:
-    """The best of several kinds of kernels, by fits in the first stage, and by those with more centers."""
+def _finer(stage: SearchStage, problem: ExactProblem, most: int) -> SearchStage:
+    """The stage with as many centers as kinds of kernels are compared with, if there is memory for them."""
     finer = replace(stage, n_centers=min(max(FINER_CENTERS, stage.n_centers), stage.n_rows, most))
-    if rows_within(problem.extent, finer, problem.budget.n_bytes) < stage.n_rows:
-        finer = stage
-    trials = [
-        replace(ComparisonProblem.at(kinds[0][0], problem, order, each), halves=False).trials
-        for each in (stage, finer)
-    ]
-    n_centers = (stage.n_centers, finer.n_centers)
-    return best_alternative(kinds, *trials, n_points=stage.n_rows, n_centers=n_centers)
+    within = rows_within(problem.extent, finer, problem.budget.n_bytes) >= stage.n_rows
+    return finer if within else stage
 
 
 def _compare_in_stages(
@@ -263,7 +265,9 @@ def _compare_in_stages(
     most: int | None,
     found: Alternative | None = None,
 ) -> KernelComparison:
-    """All kernels in the first stage, then those that may become best, as long as more centers or rows matter."""
+    """All kernels in the first stage, unless that was ``found`` before, and those that may become best in the next
+    ones, as long as more centers or rows matter.
+    """
     shape = grid_shape(kernels)
 
     def step(stage: SearchStage, search: Callable[[TrialsOf[Trial]], dict[int, Trial]]) -> StageTrials:
@@ -276,8 +280,7 @@ def _compare_in_stages(
             count_centers,
         )
 
-    search = partial(along_axes, shape) if found is None else partial(climb, found.start, shape)
-    steps = [step(search_stages[0], search)]
+    steps = [step(search_stages[0], partial(along_axes, shape) if found is None else lambda _: found.tried)]
     for higher in search_stages[1:]:
         last = steps[-1]
         stage = higher if last.needs_centers else _more_rows(last, problem, search_stages[0].n_centers)
@@ -287,7 +290,7 @@ def _compare_in_stages(
         steps.append(step(stage, partial(climb, last.next_candidates, shape, value=value)))
     u = n_rows(problem.X)
     compared = _conclude(kernels, steps, u, u if most is None else min(most, u))
-    return compared if found is None else replace(compared, paths=(*found.paths, *compared.paths))
+    return compared if found is None else replace(compared, paths=(*found.paths, *compared.paths[1:]))
 
 
 def _more_rows(last: "StageTrials", problem: ExactProblem, fewest: int) -> SearchStage:

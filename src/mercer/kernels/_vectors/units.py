@@ -122,7 +122,8 @@ class RankNormal(Mapped):
     """k(x, z) = l(s(x), s(z)): a kernel l of normal scores, which only depend on the ranks of features.
 
     The score of a value is the normal quantile of the share of rows that are below it, in units of its standard
-    deviation. So neither units nor skew matter, nor single values far away. A fit to sparse rows leaves them in their units.
+    deviation. So neither units nor skew matter, nor single values far away. A fit to sparse rows leaves them in
+    their units.
 
     Parameters
     ----------
