@@ -261,12 +261,12 @@ def _by_leave_one_out(
 ) -> tuple[Sequence[Kernel], tuple[TuningPath, ...]]:
     """The best few kernels of fits with random centers, and neighbors while they are better, by sparse fits."""
     u, (rows, most) = problem.n_points, COMPARED_ROWS_AND_CANDIDATES
-    most, exact = RANDOM_PER_SELECTED * problem.settings.longest(u), problem.with_random_centers
+    random, exact = RANDOM_PER_SELECTED * problem.settings.longest(u), problem.with_random_centers
     if not kernel.resolved:
-        stage = least_comparison(exact.extent, most)
+        stage = least_comparison(exact.extent, random)
         problem.budget.require(stage.n_bytes, stage.name)
     compared = compare_kernels(
-        kernel, exact, rng, choose_origin=False, try_single=False, first_stage_only=True, most=most
+        kernel, exact, rng, choose_origin=False, try_single=False, first_stage_only=True, most=random
     )
     kernels = compared.candidates
     if len(kernels) == 1:
