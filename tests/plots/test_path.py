@@ -87,7 +87,7 @@ def test_a_regressor_shows_its_squared_error(regressor):
 @pytest.mark.slow
 def test_the_model_is_found_inside_a_pipeline_and_a_search(two):
     _, X, y = two
-    pipeline = make_pipeline(StandardScaler(), KernelFisherClassifier())
+    pipeline = make_pipeline(StandardScaler(), KernelFisherClassifier("rbf"))
     search = GridSearchCV(pipeline, {"kernelfisherclassifier__penalty": ["rkhs"]}, cv=2).fit(X, y)
     path = LooPathDisplay.from_estimator(search).path
     assert path is search.best_estimator_[-1].tuning_paths_[0]
