@@ -381,4 +381,6 @@ class StageTrials:
         """Whether a comparison in this stage can tell more."""
         if self.needs_centers:
             return stage.n_centers >= STAGE_GROWTH * self.stage.n_centers
-        return stage.n_rows >= STAGE_GROWTH * self.stage.n_rows and len(self.indistinguishable) > 1
+        # Whether few centers are enough is for all rows to say.
+        open_question = len(self.indistinguishable) > 1 or self.count_centers
+        return open_question and stage.n_rows >= STAGE_GROWTH * self.stage.n_rows

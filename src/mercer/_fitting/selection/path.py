@@ -18,7 +18,7 @@ CRITERION_TIE = 1e-6
 # Differences below this share of the criterion do not matter, however certain they are.
 INSIGNIFICANT_SHARE = 1e-4
 # As many new rows would not show a difference below this share of the standard error of the criterion itself.
-INVISIBLE_SHARE = 0.25
+INVISIBLE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Trial:
         """From the losses (a, n) for every alpha."""
         scores = losses @ share
         scores = np.where(np.isfinite(scores), scores, np.inf)
-        return cls(kernel, alphas, scores, losses[_last_of_least(scores)], share)
+        # A copy: the losses of all alphas are not kept.
+        return cls(kernel, alphas, scores, losses[_last_of_least(scores)].copy(), share)
 
     @property
     def extrapolated(self) -> float:
@@ -86,9 +87,9 @@ class Trial:
         return gain if gain > max(self.error(other.losses), INSIGNIFICANT_SHARE * abs(self.least)) else 0.0
 
     def visibly_worse(self, losses: Array) -> bool:
-        """Whether they are, by an amount that as many new rows would show."""
+        """Whether they are larger by an amount that as many new rows could show."""
         more = float(self.share @ (losses - self.losses))
-        return self.worse(losses) and not more <= INVISIBLE_SHARE * _standard_error(self.losses, self.share)
+        return not more <= INVISIBLE_SHARE * _standard_error(self.losses, self.share)
 
     def error(self, losses: Array) -> float:
         """Standard error of the mean difference to other losses (n,) of the same rows."""
