@@ -319,6 +319,7 @@ def _by_roots(compared: KernelComparison, problem: ExactProblem, fits_by_alpha: 
             bounds=(max(matrix.least_alpha, ALPHAS[0] * matrix.trace), most),
             n_points=n_rows(problem.X),
             paths=compared.paths,
+            down=n_rows(problem.X) > MOST_TO_CLIMB,
         )
     if problem.alpha is None and solution.alpha <= matrix.least_alpha:
         # Kernel values in float32: the best alpha may be smaller.

@@ -17,6 +17,7 @@ OutputCriterion = Callable[[Floats], Array]
 # Alphas around a good one are tried in steps of this factor.
 ALPHA_STEP = 10.0**0.4
 ALPHA_PAIR = ALPHA_STEP ** np.array([-0.5, 0.5])
+ALPHAS_DOWN = ALPHA_STEP ** np.array([-1.0, 0.0])
 
 
 def alphas_to_try(alpha: float | None, unit: float, shares: Array = ALPHAS) -> Array:
@@ -78,26 +79,37 @@ def choose_near(
     bounds: tuple[float, float],
     n_points: int,
     paths: tuple[TuningPath, ...] = (),
+    down: bool = False,
 ) -> ChosenSolution:
-    """The fit at the best of a few alphas around ``start``, or at ``start`` if it was given."""
-    scores = scores_near(lambda alphas: criterion(fits.loo_outputs(alphas)), start, bounds, given=given)
+    """The fit at the best of a few alphas near ``start``, or at ``start`` if it was given."""
+    scores = scores_near(
+        lambda alphas: criterion(fits.loo_outputs(alphas)), start, bounds, given=given, down=down
+    )
     path = TuningPath([kernel], *scores, n_points)
     best = path.alphas[path.best]
     return _solution(fits, (*paths, path), np.array(fits.loo_outputs(np.array([best]))[0], dtype=np.float64))
 
 
 def scores_near(
-    criterion: Callable[[Array], Array], start: float, bounds: tuple[float, float], *, given: bool = False
+    criterion: Callable[[Array], Array],
+    start: float,
+    bounds: tuple[float, float],
+    *,
+    given: bool = False,
+    down: bool = False,
 ) -> tuple[Array, Array]:
     """A few alphas (1, a) around ``start``, or that one if it was given, and their criterion (1, a).
 
-    Two alphas beyond an end are tried as long as the end is the best, within ``bounds``.
+    Two alphas beyond an end are tried as long as the end is the best, within ``bounds``; one beyond the lower end only
+    if that is where better ones are to be expected (``down``).
     """
     tried: dict[float, float] = {}
-    to_try = [start] if given else _inside(start * ALPHA_PAIR, bounds)
+    to_try = [start] if given else _inside(start * (ALPHAS_DOWN if down else ALPHA_PAIR), bounds)
     while to_try:
         tried |= dict(zip(to_try, criterion(np.array(to_try)).tolist()))
-        to_try = [] if given else [alpha for alpha in _beyond(tried, bounds) if alpha not in tried]
+        beyond = [] if given else _beyond(tried, bounds)
+        to_try = [alpha for alpha in beyond if alpha not in tried and not (down and alpha > min(tried))]
+        to_try = to_try[-1:] if down else to_try
     alphas = np.array([sorted(tried)])
     return alphas, np.array([[tried[alpha] for alpha in alphas[0].tolist()]])
 

@@ -45,6 +45,8 @@ from mercer.rows._virtual import Copies, Orbits, rows_for_each
 LEAST_ALPHA_SHARE = 1e-7
 # Beyond this number of centers, few alphas are compared, around that of the comparison of kernels.
 MANY_CENTERS = 2500
+# More rows than the sample make more centers worthwhile: so many times those that are enough there.
+MORE_THAN_IN_SAMPLE = 4
 # Rows used to estimate the part of the kernel that is the same for all rows.
 VARIANCE_ROWS = 128
 # Rows used for a mean kernel row if there is no memory for more.
@@ -187,11 +189,12 @@ def choose_kernel_and_centers(
     if problem.few_enough and n_centers is not None:
         words += _words_of_number(compared.enough_centers, None if known or problem.plan.lowered else n_centers)
         if compared.enough_centers is not None:
-            n_centers = min(max(compared.enough_centers, LEAST_CENTERS), n_centers)
+            enough = compared.enough_centers * (1 if known else MORE_THAN_IN_SAMPLE)
+            n_centers = min(max(enough, LEAST_CENTERS), n_centers)
     found = compared, n_centers, words + problem.plan.words
     selection = _select_centers(*found, problem, _candidates(kernel, problem, rng), rng)
-    enough = n_centers is None or selection.n_centers >= n_centers or selection.least == np.inf
-    if enough or not problem.may_be_precise:
+    as_many = n_centers is None or selection.n_centers >= n_centers or selection.least == np.inf
+    if as_many or not problem.may_be_precise:
         return selection
     precise = replace(problem, sample=replace(problem.sample, X=in_double(problem.sample.X)))
     other = _select_centers(*found, precise, _candidates(kernel, precise, rng), rng)
