@@ -68,7 +68,7 @@ def test_what_is_certainly_worse_is_tried_roughly_only(rng):
     rough, finer = found.paths
     assert (rough.n_centers, finer.n_centers) == (50, 80)
     assert {type(kernel) for kernel in rough.kernels} == {RBF, Laplacian, Matern}
-    assert len(rough.kernels) == 15
+    assert len([kernel for kernel in rough.kernels if type(kernel) is Laplacian]) == 5
     assert {type(kernel) for kernel in finer.kernels} == {RBF, Matern}
 
 

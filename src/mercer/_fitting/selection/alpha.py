@@ -82,9 +82,7 @@ def choose_near(
     down: bool = False,
 ) -> ChosenSolution:
     """The fit at the best of a few alphas near ``start``, or at ``start`` if it was given."""
-    scores = scores_near(
-        lambda alphas: criterion(fits.loo_outputs(alphas)), start, bounds, given=given, down=down
-    )
+    scores = scores_near(lambda alphas: criterion(fits.loo_outputs(alphas)), start, bounds, given=given, down=down)
     path = TuningPath([kernel], *scores, n_points)
     best = path.alphas[path.best]
     return _solution(fits, (*paths, path), np.array(fits.loo_outputs(np.array([best]))[0], dtype=np.float64))
@@ -100,8 +98,8 @@ def scores_near(
 ) -> tuple[Array, Array]:
     """A few alphas (1, a) around ``start``, or that one if it was given, and their criterion (1, a).
 
-    Two alphas beyond an end are tried as long as the end is the best, within ``bounds``; one beyond the lower end only
-    if that is where better ones are to be expected (``down``).
+    Two alphas beyond an end are tried as long as the end is the best, within ``bounds``; one beyond the lower end
+    only if that is where better ones are to be expected (``down``).
     """
     tried: dict[float, float] = {}
     to_try = [start] if given else _inside(start * (ALPHAS_DOWN if down else ALPHA_PAIR), bounds)

@@ -30,21 +30,34 @@ def best_alternative(
     """The best kind, each given by its candidates, and the first if none is better than it by more than a standard
     error of paired losses.
 
-    A few widths of every kind are tried ``roughly``; those of the kinds that are not certainly worse than the best
-    one, and of the first, by ``better`` fits, with the widths next to them. ``n_centers``: those of either fits.
+    A few widths of every kind are tried ``roughly``, with neighbors where a kind is not certainly worse than the
+    best one, or the first. The best width of these is tried by ``better`` fits, and at last the neighbors of that of
+    the best kind. ``n_centers``: those of either fits.
     """
     rough = [_tried(kernels, roughly) for kernels in kinds]
     least = min((tried[best_of(tried)] for tried in rough), key=lambda trial: trial.least)
     close = [c for c, tried in enumerate(rough) if c == 0 or not least.worse(tried[best_of(tried)].losses)]
-    tried = {c: climb({best_of(rough[c])}, grid_shape(kinds[c]), partial(_some, kinds[c], better)) for c in close}
-    best = {c: tried[c][best_of(tried[c])] for c in close}
+    for c in close:
+        rough[c] = _climbed(kinds[c], roughly, rough[c])
+    best = {c: better([kinds[c][best_of(rough[c])]])[0] for c in close}
     chosen = max(close, key=lambda c: (best[0].certain_gain(best[c]), -c))
-    compared = [[tried[g] for tried in some for g in sorted(tried)] for some in (rough, [tried[c] for c in close])]
+    tried = _climbed(kinds[chosen], better, {best_of(rough[chosen]): best[chosen]})
+    others = [best[c] for c in close if c != chosen]
+    compared = [trial for tried in rough for trial in _ordered(tried)], [*others, *_ordered(tried)]
     return Alternative(
         kinds[chosen],
-        tried[chosen],
+        tried,
         tuple(path_of(trials, n_points, m) for trials, m in zip(compared, n_centers)),
     )
+
+
+def _climbed(kernels: Sequence[Kernel], trials_of: TrialsOf, known: dict[int, Trial]) -> dict[int, Trial]:
+    """With neighbors of the best width, until none is better."""
+    return climb(set(), grid_shape(kernels), partial(_some, kernels, trials_of), known=known)
+
+
+def _ordered(tried: dict[int, Trial]) -> list[Trial]:
+    return [tried[g] for g in sorted(tried)]
 
 
 def _some(kernels: Sequence[Kernel], trials_of: TrialsOf, some: list[int]) -> Sequence[Trial]:

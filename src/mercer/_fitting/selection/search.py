@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -45,11 +46,18 @@ def along_axes(shape: tuple[int, ...], trials_of: TrialsOf[TrialLike]) -> dict[i
 
 
 def climb(
-    start: set[int], shape: tuple[int, ...], trials_of: TrialsOf[TrialLike], value: Value = least
+    start: set[int],
+    shape: tuple[int, ...],
+    trials_of: TrialsOf[TrialLike],
+    value: Value = least,
+    known: Mapping[int, TrialLike] = MappingProxyType({}),
 ) -> dict[int, TrialLike]:
-    """Trials of kernels ``start``, and then of neighbors of the one of least value until none has less."""
-    tried: dict[int, TrialLike] = {}
-    to_try = start
+    """Trials of kernels ``start``, and then of neighbors of the one of least value until none has less.
+
+    Those ``known`` are not tried again.
+    """
+    tried = dict(known)
+    to_try = start if not known else neighbors(best_of(tried, value), shape) | start
     while to_try - tried.keys():
         to_try = neighbors(_best_after(to_try, tried, trials_of, value), shape)
     return tried
