@@ -221,7 +221,7 @@ def test_fits_of_the_climb_are_used_by_the_choice_of_alpha(used, rng, monkeypatc
         "_computed",
         lambda self, alpha: factored.append((self.projected.trace, alpha)) or computed(self, alpha),
     )
-    model = KernelFisherClassifier(random_state=0).fit(*checkerboard(rng, 500, 8))
+    model = KernelFisherClassifier("rbf", random_state=0).fit(*checkerboard(rng, 500, 8))
     assert len({trace for trace, _ in factored}) > 1
     assert len(set(factored)) == len(factored)
     # Two alphas while kernels climbed, and two more that show that the best is inside.

@@ -31,8 +31,8 @@ def best_alternative(
     error of paired losses.
 
     A few widths of every kind are tried ``roughly``, with neighbors where a kind is not certainly worse than the
-    best one, or the first. The best width of these is tried by ``better`` fits, and at last the neighbors of that of
-    the best kind. ``n_centers``: those of either fits.
+    best one, or the first. The best width of these is tried by ``better`` fits, and at last its neighbors in the
+    best kind. ``n_centers``: those of either fits.
     """
     rough = [_tried(kernels, roughly) for kernels in kinds]
     least = min((tried[best_of(tried)] for tried in rough), key=lambda trial: trial.least)
