@@ -152,7 +152,10 @@ def learn_relevance(
         tried = [learner.learned() for learner in learners]
         # With what another kind has learned.
         tried += [
-            one.crossed(other) for one in learners for other in list(tried) if other.kernel is not one.kernel
+            learner.crossed(own, other)
+            for learner, own in zip(learners, list(tried))
+            for other in list(tried)
+            if other is not own
         ]
         taken = _best(tried, some)
     every = np.full(n, -1)
@@ -217,7 +220,8 @@ class _Tried:
     """A kernel, losses (n,) of rows with equal features and with relevances learned without them, their gain, and
     how large that may be by rounding.
 
-    ``shares`` are those learned without each part, round after round, of which this many ``rounds`` are best.
+    ``shares`` are those learned without each part, round after round, of which this many ``rounds`` are best;
+    ``fits`` the last ones without each part.
     """
 
     kernel: Stationary
@@ -227,6 +231,7 @@ class _Tried:
     rounds: int
     gain: Gain
     rounding: float
+    fits: list[RoughFit | None]
 
     @property
     def surely(self) -> bool:
@@ -271,23 +276,26 @@ class _Learner:
                 found[self.part == f] = self._held_out(f).losses(function)
             losses.append(found)
         best = 1 + int(np.argmin([loss @ weight for loss in losses[1:]]))
-        return self._tried(losses[0], losses[best], shares, best)
+        return self._tried(losses[0], losses[best], shares, best, fits)
 
-    def crossed(self, other: _Tried) -> _Tried:
-        """This kernel with the relevances that another has learned."""
-        alike, learned = (self._losses([shares[r] for shares in other.shares]) for r in (0, other.rounds))
-        return self._tried(alike, learned, other.shares, other.rounds)
+    def crossed(self, own: _Tried, other: _Tried) -> _Tried:
+        """This kernel, after what it has learned on its ``own``, with the relevances of another."""
+        learned = self._losses([shares[other.rounds] for shares in other.shares], own.fits)
+        return self._tried(own.alike, learned, other.shares, other.rounds, own.fits)
 
-    def _tried(self, alike: Array, learned: Array, shares: list[list[Array]], rounds: int) -> _Tried:
+    def _tried(
+        self, alike: Array, learned: Array, shares: list[list[Array]], rounds: int, fits: list[RoughFit | None]
+    ) -> _Tried:
         rounding = GAIN_ROUNDING * float(np.mean(np.sum(self.data.Y**2, axis=1)))
-        return _Tried(self.kernel, alike, learned, shares, rounds, Gain.of(alike, learned, self.data), rounding)
+        gain = Gain.of(alike, learned, self.data)
+        return _Tried(self.kernel, alike, learned, shares, rounds, gain, rounding, fits)
 
-    def _losses(self, shares: list[Array]) -> Array:
-        """Losses (n,) of rows for fits without their part, with the shares learned there."""
+    def _losses(self, shares: list[Array], fits: list[RoughFit | None]) -> Array:
+        """Losses (n,) of rows for fits without their part, with the shares learned there, and widths as before."""
         losses = np.empty(len(self.part))
-        for f, share in enumerate(shares):
+        for f, (share, last) in enumerate(zip(shares, fits)):
             data = self._without(f)
-            losses[self.part == f] = self._held_out(f).losses(self._fit(data, share, data.Y).expansion)
+            losses[self.part == f] = self._held_out(f).losses(self._fit(data, share, data.Y, last).expansion)
         return losses
 
     def _without(self, f: int) -> LearningData:
