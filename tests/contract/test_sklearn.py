@@ -21,8 +21,9 @@ from mercer import (
 from mercer.centers import Uniform
 from mercer.kernels import RBF
 
-# Searches as users have them are those of the estimators without parameters. What is tested of all others is what
-# their parameters change: they have one kernel, of which leave-one-out chooses alpha, and few centers.
+# Searches as users have them are those of the estimators without parameters; one machine searches for both. What is
+# tested of all others is what their parameters change: they have one kernel, of which leave-one-out chooses alpha,
+# and few centers.
 MEDIAN = RBF(gamma="median")
 # One way to fit of each kind, none of which takes long.
 QUICK = [
@@ -42,7 +43,7 @@ OTHERS = [
     KernelFisherClassifier(MEDIAN, centers=15),
     KernelFisherClassifier(RBF(gamma=0.5), centers=Uniform(), loo_rows=None),
     KernelFisherClassifier(MEDIAN, centers=15, penalty="coef", calibration="isotonic"),
-    KernelMachineClassifier(),
+    KernelMachineClassifier(MEDIAN),
     KernelMachineClassifier(MEDIAN, loss="squared", penalty="l1", alpha=10.0),
     KernelMachineClassifier(MEDIAN, loss="hinge", alpha=0.1),
     KernelMachineClassifier(MEDIAN, loss="squared_hinge", penalty="coef", centers=15, alpha=0.1),
@@ -51,8 +52,8 @@ OTHERS = [
     KernelPCA(),
     OrientedKernelPCA(noise=np.tanh),
     OrientedKernelPCA(2, MEDIAN, noise=np.tanh, centers=15),
-    LPBoostClassifier(),
-    KernelMachineRegressor(MEDIAN, loss="pinball", quantile=0.3),
+    LPBoostClassifier(nu=0.5),
+    KernelMachineRegressor(MEDIAN, loss="pinball", quantile=0.3, alpha=0.1),
     KernelRidgeRegressor(),
     KernelRidgeRegressor(MEDIAN, centers=15),
     KernelRidgeRegressor(MEDIAN, centers=40, fit_intercept=False),
@@ -62,12 +63,12 @@ OTHERS = [
     KernelRidgeRegressor(MEDIAN, fit_intercept=False),
     PairwiseClassifier(KernelFisherClassifier(RBF(gamma=0.5), alpha=1.0)),
     SparseFisherClassifier(),
-    SparseFisherClassifier(MEDIAN, selection="residual", penalty="diagonal"),
+    SparseFisherClassifier(MEDIAN, selection="residual", penalty="diagonal", max_centers=5),
     SparseFisherClassifier(MEDIAN, n_candidates=20, prune=True, max_centers=5, alpha=0.1),
     SparseFisherClassifier(MEDIAN, shared=False, penalty="coef", max_centers=5),
     SparseFisherClassifier(MEDIAN, widths=[0.5, 2.0], stop="gcv", max_centers=5),
     SparseKernelRegressor(),
-    SparseKernelRegressor(MEDIAN, selection="residual"),
+    SparseKernelRegressor(MEDIAN, selection="residual", max_centers=5),
     SparseKernelRegressor(MEDIAN, selection="orthogonal", alpha="evidence", stop="bic", max_centers=5),
 ]
 
