@@ -40,7 +40,7 @@ margins = {
     )
     / ada.estimator_weights_.sum(),
 }
-shares = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+shares = (0.1, 0.2, 0.3, 0.4, 0.5)
 errors = [
     100.0 * (1.0 - LPBoostClassifier(tree, nu=nu, random_state=0).fit(X, y).score(new, truth)) for nu in shares
 ]

@@ -18,7 +18,7 @@ X, y = load_digits(return_X_y=True)
 some = y < 5
 images, y = X[some].reshape(-1, 8, 8) / 16.0, y[some]
 left, right = images[:, :, :4].reshape(-1, 32), images[:, :, 4:].reshape(-1, 32)
-train, rest = slice(0, 500), slice(500, None)
+train, rest = slice(0, 300), slice(300, 700)
 
 model = KernelCCA(n_components=4, random_state=0).fit(left[train], right[train])
 linear = KernelCCA(n_components=4, kernel="linear", random_state=0).fit(left[train], right[train])

@@ -69,7 +69,7 @@ figure.colorbar(picture, ax=axes, label="probability of the outer class")
 # Digits may be shifted. With four copies of each row, moved by half a pixel, fewer rows are enough.
 images, digit = load_digits(return_X_y=True)
 errors = {"rows alone": [], "with shifted copies": []}
-sizes = (100, 200, 400)
+sizes = (50, 100, 200)
 for n in sizes:
     parts = train_test_split(images / 16.0, digit, train_size=n, random_state=0, stratify=digit)
     train, test, target, truth = parts

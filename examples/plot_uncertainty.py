@@ -98,11 +98,11 @@ plt.show()
 # %%
 # **Labels that are noise.** For few rows some kernel and penalty always seem to predict something. How much of the
 # evidence counts is decided by how much likelihood the left-out rows gain by it, and ``nested_score()`` is the
-# score of rows predicted by models chosen without them. Thirty draws of 60 rows whose labels are coin tosses:
+# score of rows predicted by models chosen without them. Twenty draws of 60 rows whose labels are coin tosses:
 
 rng = np.random.default_rng(0)
 best, nested, surest = [], [], []
-for _ in range(30):
+for _ in range(20):
     rows, coins = rng.normal(size=(60, 2)), rng.integers(2, size=60)
     tossed = KernelFisherClassifier(random_state=0).fit(rows, coins)
     best.append(tossed.loo_score_)
@@ -115,7 +115,7 @@ left.hist(best, bins, color="#D55E00", alpha=0.6, label=f"loo_score_, mean {np.m
 left.hist(nested, bins, color="#0072B2", alpha=0.6, label=f"nested_score(), mean {np.mean(nested):.2f}")
 left.axvline(0.5, color="black", linestyle="--", label="accuracy of any rule on new rows")
 left.set(xlabel="accuracy", ylabel="draws")
-left.set_ylim(0, 19)
+left.set_ylim(0, 13)
 left.legend()
 right.hist(surest, np.linspace(0.5, 1.0, 21), color="#0072B2")
 right.set(xlabel="mean of the largest probability of new rows", ylabel="draws")

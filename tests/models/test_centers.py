@@ -75,7 +75,7 @@ def test_outputs_left_out_are_those_of_refitting(sinc, alpha, intercept):
     Z = np.linspace(-8, 8, 12)[:, None]
     model = KernelRidgeRegressor(RBF(gamma=0.3), alpha=alpha, centers=Z, fit_intercept=intercept)
     left_out = model.fit(X, y).loo_prediction_
-    for i in range(40):
+    for i in range(0, 40, 4):
         without = np.arange(40) != i
         assert_allclose(left_out[i], model.fit(X[without], y[without]).predict(X[i : i + 1])[0], atol=1e-8)
 

@@ -225,12 +225,13 @@ def test_alpha_by_evidence_alone_is_for_the_orthogonal_penalty():
 @pytest.mark.parametrize("prune", [False, True])
 def test_the_last_stage_is_the_model(banana, selection, prune):
     X, y = banana
-    model = SparseFisherClassifier(NARROW, selection=selection, prune=prune, max_centers=25).fit(X, y)
+    choices = {"alpha": 0.1, "selection": selection, "prune": prune}
+    model = SparseFisherClassifier(NARROW, max_centers=25, **choices).fit(X, y)
     stages = list(model.staged_predict(X))
     assert len(stages) == len(model.support_)
     assert_array_equal(stages[-1], model.predict(X))
     x, t = make_sinc(60, random_state=0)
-    regressor = SparseKernelRegressor(selection=selection, prune=prune).fit(x, t)
+    regressor = SparseKernelRegressor(RBF(gamma=0.5), **choices).fit(x, t)
     assert_allclose(list(regressor.staged_predict(x))[-1], regressor.predict(x), rtol=1e-8)
 
 

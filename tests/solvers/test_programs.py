@@ -388,7 +388,7 @@ def test_of_many_best_intercepts_the_middle_one_counts(rows, name):
     arcs = replace(program, loss=Rounded(program.loss, 0.2))
     left = loo_of_program(arcs, solve(arcs), program.weight, with_kinks=True)
     assert left.trusted.all()
-    assert_allclose(left.outputs, refitted(program), atol=1e-4)
+    assert_allclose(left.outputs[::4], refitted(program, every=4), atol=1e-4)
 
 
 def test_the_middle_of_an_interval_and_the_end_of_a_ray():
@@ -406,7 +406,7 @@ def test_the_middle_of_an_interval_and_the_end_of_a_ray():
 @every_penalty
 def test_no_solution_exceeds_the_bound_of_outputs(rows, name, penalty):
     program = program_of(rows, name, penalty)
-    assert (np.abs(refitted(program, every=5)) <= program.largest_outputs[::5]).all()
+    assert (np.abs(refitted(program, every=10)) <= program.largest_outputs[::10]).all()
     steps = (
         replace(program, loss=Rounded(program.loss, 0.2)) if isinstance(program.loss, NonSmoothLoss) else program
     )
@@ -430,11 +430,13 @@ def test_rows_and_their_columns_are_refitted_alone_or_in_folds(rows, penalty, mo
 
 
 def optimism(program, own=None):
-    """The mean loss of training rows, how much larger it is if each is left out, and the error of that."""
+    """The loss of every fourth training row, how much larger it is if each is left out, and the error of that."""
     found = solve(program)
-    left = loo_of_program(program, found, program.weight, own).outputs
-    outputs = program.outputs(found.coef, found.intercept), refitted(program, columns=own is not None), left
-    trained, again, approximate = (program.weight @ program.loss.value(program.y, f) for f in outputs)
+    left = loo_of_program(program, found, program.weight, own).outputs[::4]
+    again = refitted(program, columns=own is not None, every=4)
+    outputs = program.outputs(found.coef, found.intercept)[::4], again, left
+    weight, y = program.weight[::4], program.y[::4]
+    trained, again, approximate = (weight @ program.loss.value(y, f) for f in outputs)
     return trained, again - trained, approximate - again
 
 
@@ -478,8 +480,8 @@ def test_fits_without_rows_of_the_logistic_loss_are_refitting(rows, ridge, colum
     monkeypatch.setattr(newton_steps, "LEAST_CHANGE", 0.0)
     program = replace(program_of(rows, "logistic", "ridge", Phi=rows[0 if columns else 1]), ridge=ridge)
     left = loo_of_program(program, solve(program), program.weight, np.arange(80) if columns else None).outputs
-    again = refitted(program, columns=columns)
-    assert_allclose(left, again, atol=5e-3 * again.std())
+    again = refitted(program, columns=columns, every=4)
+    assert_allclose(left[::4], again, atol=5e-3 * again.std())
 
 
 def test_some_rows_are_left_out_as_all_are(rows):
@@ -496,7 +498,7 @@ def test_further_steps_are_refitting_where_curvatures_jump(rows):
     for name in ("huber", "squared_hinge"):
         program = program_of(rows, name, "ridge", Phi=rows[1])
         left = loo_of_program(program, solve(program), program.weight)
-        assert_allclose(left.outputs, refitted(program), atol=1e-4)
+        assert_allclose(left.outputs[::4], refitted(program, every=4), atol=1e-4)
 
 
 @pytest.mark.slow
@@ -507,7 +509,7 @@ def test_rows_leave_losses_with_corners_exactly(rows, name, ridge):
     arcs = replace(program, loss=Rounded(program.loss, 0.2))
     left = loo_of_program(arcs, solve(arcs), program.weight, with_kinks=True).outputs
     # Refitting is exact up to a duality gap.
-    assert_allclose(left, refitted(program), atol=5e-3)
+    assert_allclose(left[::4], refitted(program, every=4), atol=5e-3)
 
 
 @pytest.mark.slow
