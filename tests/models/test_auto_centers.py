@@ -31,9 +31,9 @@ def checkerboard(rng, n, side):
 
 @pytest.mark.slow
 def test_ringnorm_needs_few_centers(small):
-    X, y = make_ringnorm(700, random_state=0)
+    X, y = make_ringnorm(1000, random_state=0)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
-    assert len(model.X_fit_) <= 700 / 4
+    assert len(model.X_fit_) <= 1000 / 4
 
 
 @pytest.mark.slow
