@@ -49,17 +49,22 @@ def test_tuning_costs_little_more_than_its_eigendecompositions(compare):
     matrices = [kernel.block(X, X) for kernel in RBF(gamma="loo").candidates(X)]
     compare(
         1.0,
-        lambda: KernelFisherClassifier().fit(X, y),
+        lambda: KernelFisherClassifier("rbf").fit(X, y),
         lambda: [scipy.linalg.eigh(K) for K in matrices],
     )
 
 
-def test_a_default_fit_of_a_thousand_rows_costs_few_eigendecompositions(compare):
+@pytest.mark.parametrize(("kernel", "usually"), [("rbf", 2.8), ("auto", 6.0)])
+def test_a_fit_of_a_thousand_rows_costs_few_eigendecompositions(compare, kernel, usually):
     X, y = make_ringnorm(1000, random_state=0)
     K = RBF(gamma=0.05).block(X, X)
-    # Fifteen widths with every row a center would be at least 15.
+    # Fifteen widths with every row a center would be at least 15, six kernels with fifteen widths 90.
     with threadpool_limits(1, user_api="blas"):
-        compare(2.8, lambda: KernelFisherClassifier(random_state=0).fit(X, y), lambda: scipy.linalg.eigh(K))
+        compare(
+            usually,
+            lambda: KernelFisherClassifier(kernel, random_state=0).fit(X, y),
+            lambda: scipy.linalg.eigh(K),
+        )
 
 
 def test_one_alpha_costs_little_more_than_its_bare_cholesky_factor(compare):
