@@ -36,7 +36,7 @@ def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:
     model : fitted model of mercer, or Pipeline
         Any classifier or regressor but ``PairwiseClassifier`` and ``LPBoostClassifier``, ``KernelPCA``,
         ``OrientedKernelPCA`` or ``KernelNoveltyDetector``, with an RBF, Laplacian, Matern (nu = 1/2, 3/2, 5/2,
-        inf), Wendland, polynomial or linear kernel. The steps of a pipeline before it may be StandardScaler,
+        inf), Wendland, polynomial or linear kernel, or one of normal scores (RankNormal). The steps of a pipeline before it may be StandardScaler,
         MinMaxScaler, MaxAbsScaler, RobustScaler, PCA, IncrementalPCA, TruncatedSVD, selections of features, and
         pipelines and ColumnTransformers of them: x is then a row as passed to the pipeline.
     name : str
