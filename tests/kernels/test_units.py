@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor
+from mercer import KernelFisherClassifier, KernelPCA, KernelRidgeRegressor, OnlineKernelRegressor
 from mercer.datasets import make_banana
 from mercer.errors import KernelError
-from mercer.kernels import RBF, Laplacian, Matern, OneOf, RankNormal, Standardized, Wendland, as_kernel
+from mercer.kernels import RBF, Laplacian, Linear, Matern, OneOf, RankNormal, Standardized, Wendland, as_kernel
 from mercer.kernels._algebra.choice import distinct_kinds
 from mercer.kernels._vectors.units import MOST_KNOTS, NormalScores, Units
 
@@ -63,7 +63,66 @@ def test_few_numbers_are_stored_and_they_are_close(rng):
     assert len(scores.knots) <= MOST_KNOTS
     ranks = ndtri((np.arange(5000) + 0.5) / 5000)
     assert np.abs(scores(x)[:, 0] - ranks / ranks.std()).max() < 0.02
-    assert_array_equal(scores(x[[0, -1]]), scores(np.array([[-1e300], [1e300]])))
+
+
+def test_values_far_beyond_the_rows_are_far_from_all_scores(X):
+    scores = NormalScores.of(X, None)
+    ends = scores(np.array([X.min(axis=0), X.max(axis=0)]))
+    assert_allclose(scores(np.full((1, 4), 1e300)), ends[1:] + 10.0)
+    assert_allclose(scores(np.full((1, 4), -1e300)), ends[:1] - 10.0)
+    nearby = scores(X.max(axis=0)[None] + 1e-6) - ends[1:]
+    assert ((nearby > 0.0) & (nearby < 1e-4)).all()
+
+
+def test_rows_far_away_are_new(rng):
+    X = np.exp(2.0 * rng.normal(size=(80, 2)))
+    model = KernelFisherClassifier(RankNormal(RBF(0.3)), alpha=0.1).fit(X, X[:, 0] * X[:, 1] > 1.0)
+    assert (model.novelty([[1e6, 1e6], [1e9, 1.0], [-1e6, 1.0]]) > 5.0).all()
+
+
+@pytest.mark.parametrize("gamma", [0.5, [0.5, 0.1, 0.0, 2.0]])
+def test_a_number_is_a_gamma_in_standard_deviations(X, Z, gamma):
+    scaler = StandardScaler().fit(X * UNITS)
+    (found,) = Standardized(RBF(gamma)).candidates(X * UNITS)
+    expected = RBF(gamma).block(scaler.transform(X * UNITS), scaler.transform(Z * UNITS))
+    assert_allclose(found.block(X * UNITS, Z * UNITS), expected, rtol=1e-9, atol=1e-300)
+
+
+def test_known_scores_are_used_for_sparse_rows(X):
+    known = on(RankNormal(RBF()), X)
+    (found,) = known.candidates(sparse.csr_matrix(X))
+    assert found.scores == known.scores
+    assert_allclose(found.block(sparse.csr_matrix(X), X), known.block(X, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("inner", [Linear(), RankNormal(RBF()), "rbf"])
+def test_only_functions_of_a_distance_are_standardized(X, inner):
+    with pytest.raises(KernelError, match="Standardized contains"):
+        Standardized(inner).candidates(X)
+
+
+@pytest.mark.parametrize("kind", [Standardized, RankNormal])
+def test_parameters_of_the_inner_kernel_have_their_own_names(kind):
+    assert kind(RBF(0.5)).get_params()["gamma"] == 0.5
+    assert kind(RBF()).set_params(gamma=2.0).kernel.gamma == 2.0
+
+
+@pytest.mark.slow
+def test_scores_of_ranks_are_stored_once_and_only_where_they_are_used(rng):
+    X = rng.normal(size=(120, 40))
+    smooth, skewed = np.sin(X[:, 0]), np.exp(2.0 * X)
+    plain = KernelRidgeRegressor().fit(X * np.repeat([1.0, 0.01], [1, 39]), smooth)
+    ranked = KernelRidgeRegressor().fit(skewed, X[:, 0] + X[:, 1])
+    kernels = [[k for path in model.tuning_paths_ for k in path.kernels] for model in (plain, ranked)]
+    assert not any(isinstance(k, RankNormal) and k.scores is not None for k in kernels[0])
+    assert isinstance(ranked.kernel_, RankNormal)
+    assert len({id(k.scores) for k in kernels[1] if isinstance(k, RankNormal)}) == 1
+
+
+@pytest.mark.parametrize("model", [KernelPCA(kernel="auto"), OnlineKernelRegressor(kernel="auto")], ids=str)
+def test_models_that_cannot_choose_say_so(X, model):
+    with pytest.raises(ValueError, match='kernel="auto"'):
+        model.fit(X, X[:, 0])
 
 
 def test_a_feature_that_does_not_vary_is_switched_off(X, Z):

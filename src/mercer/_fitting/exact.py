@@ -158,12 +158,16 @@ class ExactFit:
                 first_stage_only=definite and u <= MOST_TO_CLIMB and not count_centers,
             )
 
-    def fit(self, compared: KernelComparison) -> FitResult:
+    def solve(self, compared: KernelComparison) -> ChosenSolution:
         """Choose alpha for the best kernel, and solve."""
-        training, used, observations = self.training, self.used, self.problem.observations
         solution = fit_compared(compared, self._prepared)
-        if self.learned is not None:
-            solution = replace(solution, loo=self._without_own_part(solution, self.learned))
+        if self.learned is None:
+            return solution
+        return replace(solution, loo=self._without_own_part(solution, self.learned))
+
+    def conclude(self, solution: ChosenSolution) -> FitResult:
+        """The fit, with warnings of what may be wrong with it."""
+        training, used, observations = self.training, self.used, self.problem.observations
         warn_of_indefinite(solution.kernel, solution.negative or 0.0)
         warn_of_fit(self.weighted.X, solution)
         support = used[observations.rows.first]
@@ -185,6 +189,10 @@ class ExactFit:
             observations=observations,
             learned=self.learned,
         )
+
+    def score_of(self, solution: ChosenSolution) -> float:
+        """The criterion of its leave-one-out outputs."""
+        return float(self.problem.criterion(solution.loo[None])[0])
 
     def _without_own_part(self, solution: ChosenSolution, learned: LearnedKernel) -> Array:
         """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part."""

@@ -127,7 +127,7 @@ def warn_of_lost_digits(X: Any, kernel: Kernel, alpha: float, error: float) -> N
     if kernel.positive_semidefinite and error > (LOST_SINGLE if single else LOST):
         warn(
             f"rounding errors may change outputs by {error:.1e} of their spread: {kernel} with alpha={alpha:.1e} "
-            "needs more digits of the kernel values than there are; put a StandardScaler before the estimator, "
-            f"or {'pass float64' if single else 'raise alpha'}",
+            "needs more digits of the kernel values than there are; "
+            f"{'pass float64' if single else 'put a StandardScaler before the estimator, or raise alpha'}",
             NumericalWarning,
         )

@@ -34,8 +34,9 @@ def resolved_kernel(kernel: Any, X: Any, weight: Array, *, more_to_come: bool) -
         )
     candidates = chosen.candidates(X, weight)
     if len(candidates) > 1:
+        name = 'kernel="auto"' if isinstance(kernel, str) else repr(chosen)
         raise ValueError(
-            f"{chosen!r} stands for {len(candidates)} kernels, but a stream has no second pass to choose between "
+            f"{name} stands for {len(candidates)} kernels, but a stream has no second pass to choose between "
             "them; pass kernel_ of a model fitted to the first rows"
         )
     return candidates[0], not more_to_come or (n >= RESOLVING_ROWS and different >= 2)

@@ -44,6 +44,9 @@ class Situation:
     data: TrainingData
     rng: np.random.Generator
 
+    def __post_init__(self) -> None:
+        self.fresh_rng = deepcopy(self.rng)
+
     @cached_property
     def exact(self) -> ExactFit:
         """The fit with every distinct row as a center."""
@@ -193,7 +196,15 @@ def needs_memory(spec: FitSpec) -> str:
 
 
 def _exact(s: Situation) -> FitResult:
-    return s.with_learned_kernel.fit(s.compared)
+    """With what the kernel has learned, unless leave-one-out without is as good."""
+    exact = s.with_learned_kernel
+    found = exact.solve(s.compared)
+    without = None if exact.learned is None else exact.learned.without_effect
+    if without is None:
+        return exact.conclude(found)
+    plain = replace(s.exact, learned=without)
+    other = plain.solve(plain.compare(s.fresh_rng))
+    return exact.conclude(found) if exact.score_of(found) < exact.score_of(other) else plain.conclude(other)
 
 
 def _moments(s: Situation, compared: KernelComparison | None = None, *, as_many_as_fit: bool = False) -> FitResult:

@@ -36,9 +36,9 @@ def to_c(model: Any, *, name: str = "model", moderated: bool = True) -> str:
     model : fitted model of mercer, or Pipeline
         Any classifier or regressor but ``PairwiseClassifier`` and ``LPBoostClassifier``, ``KernelPCA``,
         ``OrientedKernelPCA`` or ``KernelNoveltyDetector``, with an RBF, Laplacian, Matern (nu = 1/2, 3/2, 5/2,
-        inf), Wendland, polynomial or linear kernel, or one of normal scores (RankNormal). The steps of a pipeline before it may be StandardScaler,
-        MinMaxScaler, MaxAbsScaler, RobustScaler, PCA, IncrementalPCA, TruncatedSVD, selections of features, and
-        pipelines and ColumnTransformers of them: x is then a row as passed to the pipeline.
+        inf), Wendland, polynomial or linear kernel, also of normal scores. The steps of a pipeline before it may
+        be StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PCA, IncrementalPCA, TruncatedSVD, selections
+        of features, and pipelines and ColumnTransformers of them: x is then a row as passed to the pipeline.
     name : str
         Prefix of all names in the header, a C identifier.
     moderated : bool, default=True

@@ -70,7 +70,7 @@ def _expressions(kernel: Kernel) -> tuple[str, str]:
         return PRODUCT, "s"
     raise KernelError(
         f"{kernel!r} cannot be exported; use RBF, Laplacian, Matern (nu 0.5, 1.5, 2.5 or inf), Wendland, "
-        "Polynomial or Linear"
+        "Polynomial or Linear, or RankNormal of one of these"
     )
 
 

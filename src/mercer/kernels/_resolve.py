@@ -70,6 +70,11 @@ def as_kernel(kernel: Any) -> Kernel:
 
 def without_targets(kernel: Any, X: Any, weight: ArrayLike | None) -> Kernel:
     """The kernel that a user has written, with numbers as parameters; the Gaussian one has its median width."""
+    if isinstance(kernel, str) and kernel == "auto":
+        raise ValueError(
+            'kernel="auto": there are no targets by which leave-one-out could choose; pass "rbf", or '
+            'RankNormal(RBF(gamma="median")) where features have different units'
+        )
     found = RBF(gamma="median") if isinstance(kernel, str) and kernel == "rbf" else as_kernel(kernel).copy()
     candidates = found.candidates(X, weight)
     if len(candidates) > 1:

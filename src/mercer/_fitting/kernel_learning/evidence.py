@@ -50,6 +50,11 @@ class LearnedKernel(ABC):
     def attributes(self) -> dict[str, Any]:
         """What a model shows of it, by name."""
 
+    @property
+    def without_effect(self) -> "LearnedKernel | None":
+        """The same if leave-one-out with all centers decides against it; None: that is not asked."""
+        return None
+
     def of_rows(self, part: Indices) -> "LearnedKernel":
         """The same with parts of more rows."""
         return replace(self, part=part)

@@ -13,8 +13,10 @@ al. 2024, Science 383). Three things keep noise from being learned:
   The relevances are the means of those of its three fits, which saves fits to all rows.
 
 Fits have a few hundred random centers: which features matter can be told from a rough model. Where there is a
-choice of kernels, each learns its own, and is tried with those of the others and without; the parts decide again:
-the first one stays unless another is better by a standard error. Units are chosen before.
+choice of kernels, one is chosen before, with its units; but each kind learns relevances, since a rough one may
+find what a smooth one cannot use, and the other way around. The parts decide whose the chosen kernel takes: its
+own, unless those of another are better by a standard error. With few centers few features help more than with
+many: where all rows are centers, leave-one-out decides once more.
 """
 
 from collections.abc import Callable
@@ -75,7 +77,7 @@ class Relevance(LearnedKernel):
     """Shares (d,) of the features, which sum to one; all equal after 0 ``rounds``; for a ``kernel``.
 
     ``without`` are the shares learned without each part, ``gain`` what they gain, None: there were too few rows to
-    tell.
+    tell; ``plain`` is the kernel without them, perhaps a choice; ``refuted``: that is as good with all centers.
     """
 
     kernel: Kernel
@@ -83,7 +85,9 @@ class Relevance(LearnedKernel):
     without: tuple[Array, ...]
     rounds: int
     gain: Gain | None
+    plain: Kernel
     units: Units = field(default_factory=Units)
+    refuted: bool = False
 
     @property
     def is_new(self) -> bool:
@@ -93,6 +97,13 @@ class Relevance(LearnedKernel):
     def applied(self) -> Kernel:
         """The kernel with gammas in these ratios; itself, perhaps still a choice, if all features are alike."""
         return self.kernel if not self.is_new else self.units.outer(self.kernel.weighted(self.shares))
+
+    @property
+    def without_effect(self) -> "Relevance | None":
+        if not self.is_new:
+            return None
+        alike = np.full(len(self.shares), 1.0 / len(self.shares))
+        return replace(self, kernel=self.plain, shares=alike, without=(), rounds=0, refuted=True)
 
     def kernels_without(self, chosen: Kernel, X: Any) -> list[Kernel]:
         """The chosen kernel with relevances learned without each part, as wide for rows X; none if all alike."""
@@ -110,6 +121,8 @@ class Relevance(LearnedKernel):
         if self.gain is None:
             return f"all {len(self.shares)} features alike: there are too few rows to tell"
         change = f"{self.gain.words} those of equal features"
+        if self.refuted:
+            return f"all {len(self.shares)} features alike: with few centers {change}, but not better with all"
         if not self.is_new:
             return f"all {len(self.shares)} features alike: at best, {change}"
         most = np.cumsum(np.sort(self.shares)[::-1])
@@ -144,26 +157,19 @@ def learn_relevance(
     used = np.sort(rng.permutation(n)[:most])
     some = data.some(used)
     if some.too_few:
-        return Relevance(np.full(n, -1), kernel, _alike(data), (), 0, None)
+        return Relevance(np.full(n, -1), kernel, _alike(data), (), 0, None, kernel)
     part = some.parts(rng)
     kinds, units = _in_units(kernel, some, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
-        learners = [_Learner(kind, _in(units, kind, some), part, rng, budget, advance) for kind in kinds]
-        tried = [learner.learned() for learner in learners]
-        # With what another kind has learned.
-        tried += [
-            learner.crossed(own, other)
-            for learner, own in zip(learners, list(tried))
-            for other in list(tried)
-            if other is not own
-        ]
-        taken = _best(tried, some)
+        first, *others = [_Learner(kind, _in(units, kind, some), part, rng, budget, advance) for kind in kinds]
+        own = first.learned()
+        taken = _best([own, *(first.crossed(own, other.learned()) for other in others)], some)
     every = np.full(n, -1)
     every[used] = part
     rounds = taken.rounds if taken.surely else 0
     without = tuple(shares[rounds] for shares in taken.shares)
     chosen = taken.kernel if taken.surely else kernel
-    return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain, units)
+    return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain, kernel, units)
 
 
 def _in(units: Units, kind: Stationary, data: LearningData) -> LearningData:
@@ -180,23 +186,25 @@ def _rows_within(budget: Budget) -> int:
 def _in_units(
     kernel: Kernel, data: LearningData, rng: np.random.Generator, budget: Budget
 ) -> tuple[list[Stationary], Units]:
-    """The kinds of kernels to compare, and the best units for the features, in which relevances are learned.
-
-    Of kinds in several units, only that with the best units is left.
-    """
+    """The kinds of kernels, the best one first, and its units, in which relevances are learned."""
     kinds = kinds_of(kernel)
-    if not scales_features(kernel):
+    if len(kinds) == 1 and not scales_features(kernel):
         return kinds, Units()
     problem = squared_problem(kernel, data, data.Y, budget)
     best = compare_kernels(kernel, problem, rng, first_stage_only=True).kernel
     units = Units.of(best)
-    inner = {type(each): each for each in [units.inner(best), *(_inner_kind(kind) for kind in kinds)]}
-    return [clone(each).set_params(gamma="loo") for each in inner.values()], units
+    inner = {_form(each): each for each in map(_inner_kind, kinds)}
+    return sorted(inner.values(), key=lambda each: _form(each) != _form(units.inner(best))), units
 
 
 def _inner_kind(kind: Any) -> Any:
     """A kernel without its units."""
     return kind.kernel if isinstance(kind, Standardized | RankNormal) else kind
+
+
+def _form(kernel: Any) -> str:
+    """Its class and parameters, but for gamma."""
+    return repr(clone(kernel).set_params(gamma="loo"))
 
 
 def kinds_of(kernel: Kernel) -> list[Any]:

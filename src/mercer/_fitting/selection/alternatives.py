@@ -1,12 +1,13 @@
 """Which of several kinds of kernels, or units of features: the first, unless another is certainly better."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mercer._fitting.selection.path import Trial, TuningPath, path_of
 from mercer._fitting.selection.search import along_axes, best_of, climb
 from mercer.kernels._base import Kernel, grid_shape
+from mercer.kernels._vectors.units import RankNormal
 
 # The widths of each kind that are tried first, and their distance.
 FIRST_WIDTH, WIDTHS_APART = 1, 3
@@ -47,8 +48,18 @@ def best_alternative(
     return Alternative(
         kinds[chosen],
         tried,
-        tuple(path_of(trials, n_points, m) for trials, m in zip(compared, n_centers)),
+        tuple(path_of(_to_show(trials, kinds[chosen]), n_points, m) for trials, m in zip(compared, n_centers)),
     )
+
+
+def _to_show(trials: Sequence[Trial], chosen: Sequence[Kernel]) -> list[Trial]:
+    """The trials, without the scores of ranks that the chosen kernel does not need."""
+    if isinstance(chosen[0], RankNormal):
+        return list(trials)
+    return [
+        replace(trial, kernel=RankNormal(trial.kernel.kernel)) if isinstance(trial.kernel, RankNormal) else trial
+        for trial in trials
+    ]
 
 
 def _climbed(kernels: Sequence[Kernel], trials_of: TrialsOf, known: dict[int, Trial]) -> dict[int, Trial]:

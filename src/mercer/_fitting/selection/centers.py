@@ -45,7 +45,7 @@ from mercer.rows._virtual import Copies, Orbits, rows_for_each
 LEAST_ALPHA_SHARE = 1e-7
 # Beyond this number of centers, few alphas are compared, around that of the comparison of kernels.
 MANY_CENTERS = 2500
-# More rows than the sample make more centers worthwhile: so many times those that are enough there.
+# More rows than the sample make more centers worthwhile: this many times those that are enough there.
 MORE_THAN_IN_SAMPLE = 4
 # Rows used to estimate the part of the kernel that is the same for all rows.
 VARIANCE_ROWS = 128

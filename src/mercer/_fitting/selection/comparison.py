@@ -36,6 +36,7 @@ from mercer._solvers.moments.nested_centers import LowRank, NestedCenters
 from mercer._types import Array, Floats, Indices
 from mercer.kernels._algebra.choice import distinct_kinds
 from mercer.kernels._base import Kernel, grid_shape, kind_of
+from mercer.kernels._vectors.units import with_common_scores
 from mercer.rows._progress import progress
 from mercer.rows._table import in_double, n_rows
 
@@ -227,7 +228,8 @@ def compare_kernels(
     else:
         search_stages = search_stages_with_copies(problem.extent, len(own), available, most)
     resolving = problem.at(kernel, order[: resolving_rows(len(own), available)])
-    kinds = distinct_kinds(kernel, resolving.X, resolving.observations.point_weight)
+    weight = resolving.observations.point_weight
+    kinds = distinct_kinds(with_common_scores(kernel, resolving.X, weight), resolving.X, weight)
     if len(kinds) == 1 and len(kinds[0]) == 1 and not try_single:
         return KernelComparison(kinds[0])
     if len(kinds) == 1:

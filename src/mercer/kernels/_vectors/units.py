@@ -13,7 +13,7 @@ from mercer._types import Array, Floats, Indices
 from mercer.errors import KernelError
 from mercer.kernels._algebra.choice import OneOf
 from mercer.kernels._algebra.compositions import Mapped
-from mercer.kernels._base import Grid, Kernel
+from mercer.kernels._base import Grid, Kernel, Wrapped
 from mercer.kernels._length_scales import column_lengths, weighted_rows
 from mercer.kernels._matrices import Matrix, as_matrix
 from mercer.kernels._vectors.stationary import OfUnknownScale, Stationary, Weighted
@@ -21,11 +21,13 @@ from mercer.rows._table import dense, is_sparse
 
 # Normal scores of a feature are stored at this many of its values, and straight lines between them.
 MOST_KNOTS = 256
+# Beyond the rows of the fit curves go on to scores so far outside, where all is new.
+FARTHEST = 10.0
 # Lengths that differ by less than this share are one unit.
 SAME_UNIT = 0.01
 
 
-class Standardized(OfUnknownScale):
+class Standardized(OfUnknownScale, Wrapped):
     """A stationary kernel in units of the standard deviation of each feature.
 
     Its candidates are kernels of the given class with one gamma for each feature. Features that are constant are
@@ -34,7 +36,7 @@ class Standardized(OfUnknownScale):
     Parameters
     ----------
     kernel : Stationary
-        With gamma="median", "scale" or "loo".
+        Any function of a distance; a number gamma is one for features with standard deviation one.
 
     Examples
     --------
@@ -48,27 +50,46 @@ class Standardized(OfUnknownScale):
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """Those of the kernel for rows whose features are divided by their standard deviations."""
-        shares = None if is_sparse(X) else _inverse_lengths(as_matrix(X), weight)
-        if shares is None:
+        (kernel,) = self._kernels()
+        if not isinstance(kernel, Stationary):
+            raise KernelError(
+                f"Standardized contains {kernel!r}; pass RBF, Matern, Laplacian or another function of a distance"
+            )
+        if is_sparse(X):
             return self.kernel.candidates(X, weight)
-        return self.kernel.weighted(shares**self.kernel._length_power).candidates(X, weight)
+        unit, shares = _inverse_lengths(as_matrix(X), weight)
+        shares = shares**self.kernel._length_power
+        if not isinstance(self.kernel.gamma, str):
+            gamma = np.asarray(self.kernel.gamma) * unit**self.kernel._length_power * shares
+            return [clone(self.kernel).set_params(gamma=gamma.tolist())]
+        if shares.min() == 1.0:
+            return self.kernel.candidates(X, weight)
+        return self.kernel.weighted(shares).candidates(X, weight)
 
 
-def _inverse_lengths(X: Matrix, weight: ArrayLike | None) -> Array | None:
-    """1 / the standard deviation (d,) of each feature, 0 if that is 0; None: all have the same unit."""
+def _inverse_lengths(X: Matrix, weight: ArrayLike | None) -> tuple[float, Array]:
+    """The largest of 1 / standard deviation of a feature, and all (d,) in units of it, 0 for a constant feature.
+
+    All are 1 if features have the same unit already.
+    """
     X, w = weighted_rows(X, weight)
     varies = X.max(axis=0) > X.min(axis=0)
     with np.errstate(over="ignore"):
         lengths = column_lengths(X, w)
-    if not varies.any() or lengths[varies].max() <= (1.0 + SAME_UNIT) * lengths[varies].min():
-        return None
-    return np.where(varies, lengths[varies].min() / lengths, 0.0)
+    if not varies.any():
+        return 1.0, np.ones(len(varies))
+    least = float(lengths[varies].min())
+    if lengths[varies].max() <= (1.0 + SAME_UNIT) * least:
+        return 1.0 / least, np.ones(len(varies))
+    return 1.0 / least, np.where(varies, least / lengths, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class NormalScores:
     """An increasing curve for each feature: feature j has the ``knots`` from ``start[j]`` to ``start[j + 1] - 1``,
     and ``values`` there; between them lines, beyond them the values at the ends.
+
+    The outermost knots are beyond all rows of the fit: a value so far away is unlike all that is known.
     """
 
     knots: Array
@@ -98,6 +119,17 @@ class NormalScores:
     def __deepcopy__(self, memo: Any) -> "NormalScores":
         return self
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NormalScores) and all(
+            np.array_equal(ours, theirs)
+            for ours, theirs in zip(
+                (self.knots, self.values, self.start), (other.knots, other.values, other.start)
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((len(self.knots), float(self.knots[0]), float(self.knots[-1])))
+
     def __repr__(self) -> str:
         return f"NormalScores of {len(self.start) - 1} features"
 
@@ -115,15 +147,28 @@ def _curve(column: Array, w: Array) -> tuple[Array, Array]:
         even = np.linspace(scores[0], scores[-1], MOST_KNOTS)
         kept = np.unique(np.clip(np.searchsorted(scores, even), 0, len(knots) - 1))
         knots, scores = knots[kept], scores[kept]
-    return knots, scores
+    return _continued(knots, scores)
+
+
+def _continued(knots: Array, scores: Array) -> tuple[Array, Array]:
+    """With one more knot on each side, on the lines of the last ones; none if constant, or too far away."""
+    if len(knots) < 2:
+        return knots, scores
+    with np.errstate(over="ignore"):
+        low = knots[0] - FARTHEST * (knots[1] - knots[0]) / (scores[1] - scores[0])
+        high = knots[-1] + FARTHEST * (knots[-1] - knots[-2]) / (scores[-1] - scores[-2])
+    ends = [(low, scores[0] - FARTHEST)] if -np.inf < low < knots[0] else []
+    others = [(high, scores[-1] + FARTHEST)] if knots[-1] < high < np.inf else []
+    found = np.array([*ends, *zip(knots, scores), *others])
+    return found[:, 0], found[:, 1]
 
 
 class RankNormal(Mapped):
     """k(x, z) = l(s(x), s(z)): a kernel l of normal scores, which only depend on the ranks of features.
 
     The score of a value is the normal quantile of the share of rows that are below it, in units of its standard
-    deviation. So neither units nor skew matter, nor single values far away. A fit to sparse rows leaves them in
-    their units.
+    deviation. So neither units nor skew matter, nor single values far away. Beyond the rows of the fit scores go
+    on along the last line, so that rows far away are new. A fit to sparse rows leaves them in their units.
 
     Parameters
     ----------
@@ -137,7 +182,7 @@ class RankNormal(Mapped):
     >>> from mercer.kernels import RBF
     >>> k = RankNormal(RBF(gamma=1.0)).candidates([[1.0], [2.0], [1000.0]])[0]
     >>> k.block([[1.0]], [[2.0], [1000.0], [5000.0]]).round(4)
-    array([[0.2231, 0.0025, 0.0025]])
+    array([[0.2231, 0.0025, 0.    ]])
     """
 
     def __init__(self, kernel: Kernel, scores: NormalScores | None = None) -> None:
@@ -159,9 +204,9 @@ class RankNormal(Mapped):
 
     def candidates(self, X: Matrix, weight: ArrayLike | None = None) -> Sequence[Kernel]:
         """One for every candidate of the inner kernel on the scores of these rows."""
-        if is_sparse(X):
+        if is_sparse(X) and self.scores is None:
             return self.kernel.candidates(X, weight)
-        X = as_matrix(X)
+        X = as_matrix(dense(X))
         scores = NormalScores.of(X, weight) if self.scores is None else self.scores
         inner = self.kernel.candidates(scores(X), weight)
         return Grid([inner], lambda chosen: RankNormal(chosen[0], scores))
@@ -174,6 +219,15 @@ class RankNormal(Mapped):
 
     def _seen(self, X: Matrix) -> Matrix:
         return self.as_scores(X)
+
+
+def with_common_scores(kernel: Kernel, X: Matrix, weight: ArrayLike | None) -> Kernel:
+    """A choice in which all kernels of normal scores share them, so that they are computed and stored once."""
+    ranked = [isinstance(each, RankNormal) and each.scores is None for each in getattr(kernel, "kernels", [])]
+    if sum(ranked) < 2 or is_sparse(X) or not isinstance(kernel, OneOf):
+        return kernel
+    scores = NormalScores.of(as_matrix(X), weight)
+    return OneOf([RankNormal(each.kernel, scores) if rank else each for each, rank in zip(kernel.kernels, ranked)])
 
 
 def scales_features(kernel: Kernel) -> bool:
