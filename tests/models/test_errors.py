@@ -185,7 +185,7 @@ def test_function_of_the_wrong_shape_is_refused(two_classes):
 @pytest.mark.parametrize("model", [KernelFisherClassifier("rbf"), KernelRidgeRegressor("rbf")], ids=str)
 def test_features_of_different_scale_are_warned_of_once(two_classes, model):
     X, y = two_classes
-    with pytest.warns(ScaleWarning, match=r"feature 1 varies .* as much as feature 0.*StandardScaler") as record:
+    with pytest.warns(ScaleWarning, match=r"feature 1 varies .* as much as feature 0.*Standardized") as record:
         model.fit(X * [1.0, 1e4], y)
     assert len(record) == 1
 
