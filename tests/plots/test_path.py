@@ -93,6 +93,15 @@ def test_the_model_is_found_inside_a_pipeline_and_a_search(two):
     assert path is search.best_estimator_[-1].tuning_paths_[0]
 
 
+def test_of_several_kinds_of_kernels_the_chosen_one_is_drawn(two):
+    X, y = two[1:]
+    model = KernelFisherClassifier().fit(X * np.geomspace(1.0, 30.0, 20), y)
+    display = LooPathDisplay.from_estimator(model)
+    assert display.ax_.get_ylabel() in ("gamma", "largest gamma")
+    assert len({type(kernel) for kernel in display.path.kernels}) == 1
+    assert type(display.path.kernels[0]) is type(model.kernel_)
+
+
 def test_an_unfitted_model_is_refused():
     with pytest.raises(NotFittedError):
         LooPathDisplay.from_estimator(KernelFisherClassifier())

@@ -23,7 +23,7 @@ def words(display):
 
 @pytest.mark.slow
 def test_bars_are_the_relevances_in_order(rows):
-    model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(*rows)
+    model = KernelRidgeRegressor("rbf", relevance="diagonal", random_state=0).fit(*rows)
     display = RelevanceDisplay.from_estimator(model)
     widths = [bar.get_width() for bar in display.bars_]
     np.testing.assert_allclose(widths, np.sort(model.relevance_)[::-1])
@@ -39,7 +39,7 @@ def test_other_features_share_a_bar():
 
 @pytest.mark.slow
 def test_a_pipeline_knows_the_names(rows):
-    model = KernelRidgeRegressor(relevance="diagonal", random_state=0)
+    model = KernelRidgeRegressor("rbf", relevance="diagonal", random_state=0)
     display = RelevanceDisplay.from_estimator(make_pipeline(StandardScaler(), model).fit(*rows))
     assert words(display)[0] == "c"
     nameless = make_pipeline(FunctionTransformer(np.asarray), model).fit(*rows)

@@ -54,7 +54,7 @@ class LooPathDisplay(Display):
     >>> from mercer.datasets import make_banana
     >>> from mercer.plots import LooPathDisplay
     >>> X, y = make_banana(100, random_state=0)
-    >>> model = KernelFisherClassifier().fit(X, y)
+    >>> model = KernelFisherClassifier("rbf").fit(X, y)
     >>> LooPathDisplay.from_estimator(model).ax_.get_ylabel()
     'gamma'
     """
@@ -67,7 +67,7 @@ class LooPathDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw the criterion values of the first comparison of kernels that differ in one number.
+        """Draw the criterion of the first comparison in which kernels like the chosen one differ in one number.
 
         Parameters
         ----------
@@ -77,7 +77,8 @@ class LooPathDisplay(Display):
         """
         model = fitted_model(cls.__name__, estimator, KernelFisherClassifier, KernelRidgeRegressor)
         criterion = CRITERIA[getattr(model, "criterion", "squared")]
-        paths = [path for path in model.tuning_paths_ if _kernel_axis(path.kernels)[0] != POSITION]
+        alike = [_like(model.kernel_, path) for path in model.tuning_paths_]
+        paths = [path for path in alike if path.kernels and _kernel_axis(path.kernels)[0] != POSITION]
         return cls(path=(paths or model.tuning_paths_)[0], criterion=criterion).plot(ax=ax)
 
     @classmethod
@@ -145,12 +146,22 @@ class LooPathDisplay(Display):
         self.ax_.plot(x, y, "*", ms=15, mfc=COLORS[1], mec="white", ls="none", label=f"minimum: {where}")
 
 
+def _like(kernel: Kernel, path: TuningPath) -> TuningPath:
+    """The part of a comparison with kernels of the same kind."""
+    some = [g for g, each in enumerate(path.kernels) if kind_of(each) == kind_of(kernel)]
+    if len(some) == len(path.kernels):
+        return path
+    return TuningPath([path.kernels[g] for g in some], path.alphas[some], path.scores[some], path.n_points)
+
+
 def _kernel_axis(kernels: list[Kernel]) -> tuple[str, Array]:
     """Name and values (g,) of the one number in which the kernels differ; otherwise their positions."""
+    if len({kind_of(kernel) for kernel in kernels}) > 1:
+        return POSITION, np.arange(len(kernels), dtype=np.float64)
     params = [_largest_gamma(kernel.get_params(deep=True)) for kernel in kernels]
     numbers = [key for key, value in params[0].items() if isinstance(value, Real)]
     moving = [key for key in numbers if len({p.get(key) for p in params}) > 1]
-    if len(moving) == 1 and len({kind_of(kernel) for kernel in kernels}) == 1:
+    if len(moving) == 1:
         return moving[0], np.array([p[moving[0]] for p in params], dtype=np.float64)
     return POSITION, np.arange(len(kernels), dtype=np.float64)
 
