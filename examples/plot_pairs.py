@@ -15,7 +15,7 @@ each with its own kernel width; the last one shows the coupled probabilities.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mercer import PairwiseClassifier
+from mercer import KernelFisherClassifier, PairwiseClassifier
 
 COLORS = np.array([[0.75, 0.22, 0.17], [0.13, 0.40, 0.67], [0.95, 0.70, 0.20]])
 NAMES = ["cloud", "ring", "right"]
@@ -32,7 +32,7 @@ def draw(n, rng):
 
 rng = np.random.default_rng(0)
 (X, y), (X_new, y_new) = draw(300, rng), draw(5000, rng)
-model = PairwiseClassifier().fit(X, y)
+model = PairwiseClassifier(KernelFisherClassifier("rbf")).fit(X, y)
 print(f"new rows: {model.score(X_new, y_new):.1%} right")
 
 x1, x2 = np.meshgrid(np.linspace(-2.6, 4.6, 180), np.linspace(-2.6, 2.6, 130))
