@@ -23,7 +23,7 @@ from mercer.kernels import RBF
 from mercer.plots import LooPathDisplay
 
 X, y = make_banana(240, random_state=0)
-model = KernelFisherClassifier().fit(X, y)
+model = KernelFisherClassifier("rbf").fit(X, y)
 narrow = KernelFisherClassifier(RBF(gamma=2.0)).fit(X, y)
 
 # %%

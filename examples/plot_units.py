@@ -4,9 +4,8 @@ Units of features
 
 A kernel compares rows by their distance, so units matter; the default tries three.
 
-The first feature is skewed, like incomes, and has large numbers; the second one is small. As numbers, rows differ
-in the first feature only. In standard deviations both count, but most rows are still in a narrow strip on the
-left. Normal scores of ranks spread them evenly.
+The first feature is skewed, like incomes, and the second one is small. A width that suits most rows does not suit
+the few that are far away, in the units given or in standard deviations. Normal scores of ranks spread them evenly.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +21,7 @@ def in_odd_units(Z):
     return np.column_stack([np.exp(2.0 * Z[:, 0]), Z[:, 1] / 10.0])
 
 
-Z, y = make_banana(300, random_state=0)
+Z, y = make_banana(300, random_state=7)
 Z_new, truth = make_banana(5000, random_state=1)
 X, X_new = in_odd_units(Z), in_odd_units(Z_new)
 kernels = {"as they are": RBF(), "standard deviations": Standardized(RBF()), "normal scores": RankNormal(RBF())}

@@ -151,12 +151,14 @@ def _curve(column: Array, w: Array) -> tuple[Array, Array]:
 
 
 def _continued(knots: Array, scores: Array) -> tuple[Array, Array]:
-    """With one more knot on each side, on the lines of the last ones; none if constant, or too far away."""
+    """With one more knot on each side, as far as the tenth there goes on; none if constant, or too far away."""
     if len(knots) < 2:
         return knots, scores
+    # Not the last two knots alone, which may happen to be close to each other.
+    a = max(1, len(knots) // 10)
     with np.errstate(over="ignore"):
-        low = knots[0] - FARTHEST * (knots[1] - knots[0]) / (scores[1] - scores[0])
-        high = knots[-1] + FARTHEST * (knots[-1] - knots[-2]) / (scores[-1] - scores[-2])
+        low = knots[0] - FARTHEST * (knots[a] - knots[0]) / (scores[a] - scores[0])
+        high = knots[-1] + FARTHEST * (knots[-1] - knots[-1 - a]) / (scores[-1] - scores[-1 - a])
     ends = [(low, scores[0] - FARTHEST)] if -np.inf < low < knots[0] else []
     others = [(high, scores[-1] + FARTHEST)] if knots[-1] < high < np.inf else []
     found = np.array([*ends, *zip(knots, scores), *others])
@@ -168,7 +170,7 @@ class RankNormal(Mapped):
 
     The score of a value is the normal quantile of the share of rows that are below it, in units of its standard
     deviation. So neither units nor skew matter, nor single values far away. Beyond the rows of the fit scores go
-    on along the last line, so that rows far away are new. A fit to sparse rows leaves them in their units.
+    on as in the outermost tenth, so that rows far away are new. A fit to sparse rows leaves them in their units.
 
     Parameters
     ----------
