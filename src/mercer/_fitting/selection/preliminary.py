@@ -50,7 +50,7 @@ def fit_roughly(
     most_centers = PRELIMINARY_CENTERS if previous is None else previous.most_centers
     comparison = ComparisonProblem(problem, order[:most_centers], None, halves=previous is None)
     # Every third one, and then the neighbors of the best.
-    start = set(range(1, len(kernels), 3)) if previous is None else {previous.position}
+    start = set(range(min(1, len(kernels) - 1), len(kernels), 3)) if previous is None else {previous.position}
     tried = climb(start, grid_shape(kernels), partial(comparison.trials_at, kernels))
     best = best_of(tried)
     fit = RoughFit(*_solve(comparison, tried[best]), best, most_centers)
