@@ -38,7 +38,7 @@ def checkerboard(rng):
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_no_limit_is_stated_where_all_rows_could_be_centers(easy):
-    model = KernelFisherClassifier(random_state=0).fit(*easy)
+    model = KernelFisherClassifier("rbf", random_state=0).fit(*easy)
     assert len(model.X_fit_) < 700
     assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out")
 
@@ -46,7 +46,7 @@ def test_no_limit_is_stated_where_all_rows_could_be_centers(easy):
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_the_limit_is_stated_where_there_is_one(easy):
-    model = KernelFisherClassifier(random_state=0).fit([easy])
+    model = KernelFisherClassifier("rbf", random_state=0).fit([easy])
     # Half of the rows of a stream.
     assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out, of at most 350")
 
@@ -54,7 +54,7 @@ def test_the_limit_is_stated_where_there_is_one(easy):
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_centers_at_the_limit_are_distinguished_from_centers_that_were_requested(checkerboard):
-    auto = KernelFisherClassifier(random_state=0).fit([checkerboard]).report_
+    auto = KernelFisherClassifier("rbf", random_state=0).fit([checkerboard]).report_
     assert auto.centers.endswith(" on 700 rows, at the limit of 350: more might be better")
     requested = KernelFisherClassifier(centers=350, random_state=0).fit([checkerboard]).report_
     assert requested.centers.endswith(" on 700 rows")
