@@ -165,11 +165,18 @@ def test_relevances_are_learned_in_units_and_said_outside(X, Z):
     for outer in (on(Standardized(RBF()), X * UNITS), on(RankNormal(RBF()), X * UNITS), RBF(0.3)):
         units = Units.of(outer)
         inner = units.inner(outer)
-        seen = units.converted(X * UNITS, inner), units.converted(Z * UNITS, inner)
+        seen = units.converted(X * UNITS), units.converted(Z * UNITS)
         assert_allclose(inner.block(*seen), outer.block(X * UNITS, Z * UNITS), rtol=1e-9, atol=1e-300)
         learned = clone(inner).set_params(gamma=shares.tolist())
         expected = learned.block(*seen)
         assert_allclose(units.outer(learned).block(X * UNITS, Z * UNITS), expected, rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("chosen", [RBF, Laplacian])
+def test_all_kinds_see_the_units_of_the_chosen_one(X, chosen):
+    units = Units.of(on(Standardized(chosen()), X * UNITS))
+    lengths = units.converted(X * UNITS).std(axis=0)
+    assert_allclose(lengths, lengths[0], rtol=1e-9)
 
 
 @pytest.mark.slow

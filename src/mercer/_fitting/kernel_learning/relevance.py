@@ -111,7 +111,7 @@ class Relevance(LearnedKernel):
             return []
         inner = self.units.inner(chosen)
         total = float(np.sum(inner.gamma))
-        one, X = clone(inner).set_params(gamma="median"), self.units.converted(X, inner)
+        one, X = clone(inner).set_params(gamma="median"), self.units.converted(X)
         here = np.sum(one.weighted(self.shares).candidates(X)[0].gamma)
         there = [one.weighted(shares).candidates(X)[0] for shares in self.without]
         return [self.units.outer(kernel.narrowed(total / here)) for kernel in there]
@@ -150,7 +150,8 @@ def learn_relevance(
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
 
     O(rounds n m²) for n rows and m = 300 or 600 centers: three fits to two thirds of the rows in each of three to
-    seven rounds, and six for each other kernel. What is taken is the mean of the shares learned without each part.
+    seven rounds for each kind of kernels, and three more with what another kind has learned. What is taken is the
+    mean of the shares learned without each part.
     """
     most = min(most, MOST_ROWS_FOR_RELEVANCE, max(2 * PARTS_OF_LEARNING, _rows_within(budget)))
     n = n_rows(data.X)
@@ -161,7 +162,8 @@ def learn_relevance(
     part = some.parts(rng)
     kinds, units = _in_units(kernel, some, rng, budget)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
-        first, *others = [_Learner(kind, _in(units, kind, some), part, rng, budget, advance) for kind in kinds]
+        viewed = replace(some, X=units.converted(some.X))
+        first, *others = [_Learner(kind, viewed, part, rng, budget, advance) for kind in kinds]
         own = first.learned()
         taken = _best([own, *(first.crossed(own, other.learned()) for other in others)], some)
     every = np.full(n, -1)
@@ -170,11 +172,6 @@ def learn_relevance(
     without = tuple(shares[rounds] for shares in taken.shares)
     chosen = taken.kernel if taken.surely else kernel
     return Relevance(every, chosen, np.mean(without, axis=0), without, rounds, taken.gain, kernel, units)
-
-
-def _in(units: Units, kind: Stationary, data: LearningData) -> LearningData:
-    """Rows as a kind of kernels sees them."""
-    return replace(data, X=units.converted(data.X, kind))
 
 
 def _rows_within(budget: Budget) -> int:

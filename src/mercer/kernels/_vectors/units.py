@@ -241,42 +241,46 @@ def scales_features(kernel: Kernel) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """In which units a kernel sees features: one gamma for each in these ``ratios`` (d,), normal ``scores``, or
-    neither. A kernel in them is *inner*, the same on rows as they are *outer*.
+    """In which units a kernel sees features: multiplied by ``factors`` (d,), as normal ``scores``, or as they are.
+
+    A kernel of features in these units is *inner*, the same kernel of features as they are *outer*.
     """
 
-    ratios: Array | None = None
+    factors: Array | None = None
     scores: NormalScores | None = None
 
     @classmethod
-    def of(cls, outer: Kernel) -> "Units":
+    def of(cls, outer: Any) -> "Units":
         """Those of a kernel whose parameters are numbers."""
         if isinstance(outer, RankNormal):
             return cls(scores=outer.scores)
         gamma = np.asarray(outer.gamma, dtype=np.float64)
-        return cls(gamma / gamma.max() if gamma.ndim > 0 else None)
+        return cls((gamma / gamma.max()) ** (1.0 / outer._length_power) if gamma.ndim > 0 else None)
 
-    def converted(self, X: Floats, kernel: Stationary) -> Floats:
-        """Rows as the inner kernel, of the class of this one, takes them."""
+    def converted(self, X: Floats) -> Floats:
+        """Rows in these units."""
         if self.scores is not None:
             return self.scores(X)
-        return X if self.ratios is None else X * self.ratios ** (1.0 / kernel._length_power)
+        return X if self.factors is None else X * self.factors
 
     def inner(self, outer: Any) -> Any:
-        """The kernel on rows in these units, with one gamma for each feature."""
+        """The kernel of features in these units."""
         if self.scores is not None:
             return outer.kernel
-        if self.ratios is None:
+        if self.factors is None:
             return outer
-        gamma = np.divide(outer.gamma, self.ratios, out=np.zeros(len(self.ratios)), where=self.ratios > 0.0)
+        ratios = self.factors**outer._length_power
+        gamma = np.divide(outer.gamma, ratios, out=np.zeros(len(ratios)), where=ratios > 0.0)
         return clone(outer).set_params(gamma=gamma.tolist())
 
     def outer(self, inner: Any) -> Any:
-        """The kernel on rows as they are, of one with a gamma for each feature, in numbers or ratios."""
+        """The kernel of features as they are, of one with a gamma for each feature, in numbers or ratios."""
         if self.scores is not None:
             return RankNormal(inner, self.scores)
-        if self.ratios is None:
+        if self.factors is None:
             return inner
         if isinstance(inner, Weighted):
-            return inner.kernel.weighted(np.asarray(inner.relevance) * self.ratios)
-        return clone(inner).set_params(gamma=(np.asarray(inner.gamma) * self.ratios).tolist())
+            return inner.kernel.weighted(np.asarray(inner.relevance) * self.factors**inner.kernel._length_power)
+        return clone(inner).set_params(
+            gamma=(np.asarray(inner.gamma) * self.factors**inner._length_power).tolist()
+        )
