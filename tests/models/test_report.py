@@ -25,36 +25,36 @@ def few_rungs(monkeypatch):
 @pytest.fixture
 def easy():
     """Classes for which few centers are enough."""
-    return make_ringnorm(700, random_state=0)
+    return make_ringnorm(1500, random_state=0)
 
 
 @pytest.fixture
 def checkerboard(rng):
     """Classes for which no number of centers is enough."""
     X = rng.uniform(size=(700, 2))
-    return X, (8 * X).astype(int).sum(axis=1) % 2
+    return X, (10 * X).astype(int).sum(axis=1) % 2
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_no_limit_is_stated_where_all_rows_could_be_centers(easy):
-    model = KernelFisherClassifier("rbf", random_state=0).fit(*easy)
-    assert len(model.X_fit_) < 700
-    assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out")
+    model = KernelFisherClassifier(random_state=0).fit(*easy)
+    assert len(model.X_fit_) < 1500
+    assert model.report_.centers.endswith(" on 1500 rows, as many as matter in leave-one-out")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_the_limit_is_stated_where_there_is_one(easy):
-    model = KernelFisherClassifier("rbf", random_state=0).fit([easy])
+    model = KernelFisherClassifier(random_state=0).fit([easy])
     # Half of the rows of a stream.
-    assert model.report_.centers.endswith(" on 700 rows, as many as matter in leave-one-out, of at most 350")
+    assert model.report_.centers.endswith(" on 1500 rows, as many as matter in leave-one-out, of at most 750")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_rungs")
 def test_centers_at_the_limit_are_distinguished_from_centers_that_were_requested(checkerboard):
-    auto = KernelFisherClassifier("rbf", random_state=0).fit([checkerboard]).report_
+    auto = KernelFisherClassifier(random_state=0).fit([checkerboard]).report_
     assert auto.centers.endswith(" on 700 rows, at the limit of 350: more might be better")
     requested = KernelFisherClassifier(centers=350, random_state=0).fit([checkerboard]).report_
     assert requested.centers.endswith(" on 700 rows")

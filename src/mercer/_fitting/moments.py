@@ -508,6 +508,7 @@ def _sample_problem(
         verbose=spec.verbose,
         opposite_unit=training.opposite_unit,
         few_enough=isinstance(spec.centers, str) and not _every_copy(spec, inputs),
+        is_part=drawn.n_rows > block.n_rows,
         copies=spec.copies,
     ), training
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -43,8 +43,10 @@ class Situation:
     spec: FitSpec
     data: TrainingData
     rng: np.random.Generator
+    fresh_rng: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
+        # For a second comparison, with the same random centers as the first.
         self.fresh_rng = deepcopy(self.rng)
 
     @cached_property

@@ -110,8 +110,8 @@ class SampleProblem:
     ``fold`` (n,) numbers rows that are held out together; ``criterion_for`` evaluates some of its rows; ``alpha``
     is a number, or None for leave-one-out; ``plan`` sets how much is done at once. ``opposite_unit`` (n,) are the
     units under the opposite reading of weights, None: they are unambiguous; ``few_enough``: fewer centers are
-    selected if they do as well. ``copies`` of the rows join all fits, leave them with their row, and are not
-    evaluated.
+    selected if they do as well; ``is_part``: there are more rows than in the sample. ``copies`` of the rows join
+    all fits, leave them with their row, and are not evaluated.
     """
 
     sample: Block
@@ -128,6 +128,7 @@ class SampleProblem:
     verbose: int = 0
     opposite_unit: Array | None = None
     few_enough: bool = False
+    is_part: bool = False
     copies: Copies | None = None
 
     @property
@@ -187,10 +188,12 @@ def choose_kernel_and_centers(
     if problem.copies is not None and problem.virtual_centers:
         words += f" and {problem.copies.size - 1} copies of each"
     if problem.few_enough and n_centers is not None:
-        words += _words_of_number(compared.enough_centers, None if known or problem.plan.lowered else n_centers)
-        if compared.enough_centers is not None:
-            enough = compared.enough_centers * (1 if known else MORE_THAN_IN_SAMPLE)
-            n_centers = min(max(enough, LEAST_CENTERS), n_centers)
+        most, enough = n_centers, compared.enough_centers
+        if enough is not None:
+            enough = max(enough * (MORE_THAN_IN_SAMPLE if problem.is_part and not known else 1), LEAST_CENTERS)
+            n_centers = min(enough, most)
+        limited = enough is None or enough > most
+        words += _words_of_number(None if known or problem.plan.lowered else most, limited=limited)
     found = compared, n_centers, words + problem.plan.words
     selection = _select_centers(*found, problem, _candidates(kernel, problem, rng), rng)
     as_many = n_centers is None or selection.n_centers >= n_centers or selection.least == np.inf
@@ -237,9 +240,9 @@ def reselect_centers(
     return _select_centers(compared, selection.n_centers, selection.words, problem, candidates, rng)
 
 
-def _words_of_number(enough: int | None, most: int | None) -> str:
+def _words_of_number(most: int | None, *, limited: bool) -> str:
     """Why this number of centers: they are enough, or ``most``, None: all rows, or what the budget allows."""
-    if enough is None:
+    if limited:
         return f", at the limit{'' if most is None else f' of {most}'}: more might be better"
     return f", as many as matter in leave-one-out{'' if most is None else f', of at most {most}'}"
 
