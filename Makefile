@@ -35,6 +35,7 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	@test -n "$(DATA)" || { echo "make bench DATA=folder; docs/benchmarks/data.rst lists its contents"; exit 1; }
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/cost.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tuning_speed.py
+	$(PYTHON) benchmarks/size.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/first_fit.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/rounding.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/coverage.py

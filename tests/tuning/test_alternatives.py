@@ -94,3 +94,31 @@ def test_the_order_of_rows_does_not_change_the_choice(rng):
     kernels = [KernelFisherClassifier().fit(*rows).kernel_ for rows in ((X, y), (X[order], y[order]))]
     assert type(kernels[0]) is type(kernels[1])
     np.testing.assert_allclose(kernels[0].gamma, kernels[1].gamma, rtol=1e-9)
+
+
+def test_what_few_centers_say_is_decided_by_all_of_them(rng):
+    few, every = 1.0 + rng.uniform(size=(2, N))
+    roughly = trials_with({RBF: few, Matern: few - 0.3, Laplacian: few + 0.5})
+    asked = []
+
+    def with_all(trials):
+        asked.extend(type(trial.kernel) for trial in trials)
+        return trials_with({RBF: every, Matern: every - 0.1, Laplacian: every - 0.3})([t.kernel for t in trials])
+
+    found = best_alternative(
+        kinds_of(RBF, Matern, Laplacian), roughly, roughly, with_all, n_points=N, n_centers=(50, 80)
+    )
+    assert asked == [RBF, Matern, Laplacian]
+    assert type(found.candidates[0]) is Laplacian
+    assert [path.n_centers for path in found.paths] == [50, None, 80]
+
+
+@pytest.mark.slow
+def test_a_rough_kernel_that_needs_many_centers_is_found(rng):
+    X = rng.uniform(size=(1500, 6))
+    y = np.abs(X - 0.5).sum(axis=1) + 0.2 * (X[:, 0] > X[:, 1]) + 0.02 * rng.normal(size=1500)
+    kernel = KernelRidgeRegressor(["rbf", "laplacian"], random_state=0).fit(X, y).kernel_
+    alone = {
+        kind: KernelRidgeRegressor(kind, random_state=0).fit(X, y).loo_score_ for kind in ("rbf", "laplacian")
+    }
+    assert type(kernel) is (Laplacian if alone["laplacian"] > alone["rbf"] else RBF)

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer._fitting.exact as exact
+import mercer._fitting.selection.all_points as all_points
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer._fitting.selection.alpha import ALPHA_STEP, choose_near
 from mercer._solvers.exact_fits import RootFit, SpectrumFit
@@ -23,11 +24,17 @@ def rows(request):
     return X, np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])[:, : request.param] + 0.3 * rng.normal(size=(N, 1))
 
 
+def few_points(monkeypatch, most):
+    """The spectrum decides up to so many points."""
+    for module in (exact, all_points):
+        monkeypatch.setattr(module, "INTERRUPTIBLE_ROWS", most)
+
+
 @pytest.fixture
 def used(monkeypatch):
     """Names of the solvers that were asked for leave-one-out outputs, in order; roots from 100 points."""
     names = []
-    monkeypatch.setattr(exact, "INTERRUPTIBLE_ROWS", 100)
+    few_points(monkeypatch, 100)
     for solver in (RootFit, SpectrumFit):
         loo_outputs = solver.loo_outputs
         monkeypatch.setattr(
@@ -44,7 +51,7 @@ def by_both(monkeypatch, model, *args, **options):
     """Two fits, the second with the spectrum."""
     roots = model.fit(*args, **options)
     coef, state = roots.dual_coef_.copy(), roots._fitted.every
-    monkeypatch.setattr(exact, "INTERRUPTIBLE_ROWS", 10**6)
+    few_points(monkeypatch, 10**6)
     model.fit(*args, **options)
     return coef, state, model
 
@@ -209,7 +216,7 @@ def checkerboard(rng, n, side):
 def test_up_to_two_thousand_rows_kernels_climb_with_all_points_where_these_matter(used, rng, monkeypatch):
     X, y = checkerboard(rng, 500, 8)
     model = KernelFisherClassifier(random_state=0).fit(X, y)
-    monkeypatch.setattr(exact, "INTERRUPTIBLE_ROWS", 10**6)
+    few_points(monkeypatch, 10**6)
     assert model.loo_score_ <= KernelFisherClassifier(random_state=0).fit(X, y).loo_score_ * 1.01
 
 

@@ -101,7 +101,7 @@ def test_left_out_rows_are_predicted_under_relevances_learned_without_them():
     honest, seen = 0.0, 0.0
     for seed in range(3):
         X, y = two_of(8, 120, seed)
-        model = KernelRidgeRegressor(relevance="diagonal", random_state=0).fit(X, y)
+        model = KernelRidgeRegressor("rbf", relevance="diagonal", random_state=0).fit(X, y)
         same = KernelRidgeRegressor(model.kernel_, alpha=model.alpha_).fit(X, y)
         assert_allclose(model.predict(X), same.predict(X), rtol=1e-6, atol=1e-8)
         honest += np.mean((y - model.loo_prediction_) ** 2)
@@ -285,3 +285,31 @@ def test_a_column_with_few_huge_values_is_no_obstacle(seed):
     # Most rows are nearly equal in units of the largest: their kernel matrix is singular.
     model = KernelRidgeRegressor(relevance="diagonal", random_state=seed).fit(X, np.sin(X[:, 1]))
     assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "choices", "expected"),
+    [(1000, {}, True), (900, {}, False), (1000, {"relevance": None}, False), (1000, {"kernel": "rbf"}, False)],
+)
+def test_the_default_learns_from_enough_rows(n, choices, expected):
+    X = two_of(6, n, 0)[0]
+    y = np.sin(2.0 * X[:, 0] * X[:, 1])
+    model = KernelRidgeRegressor(**choices, random_state=0).fit(X, y)
+    assert (model.relevance_ is not None) == expected
+    if expected:
+        assert model.relevance_[:2].sum() > 0.9
+
+
+@pytest.mark.slow
+def test_what_many_rows_lose_without_their_part_is_not_understated(monkeypatch):
+    """Fits with few centers in place of all: as pessimistic as those, or more."""
+    X, y = two_of(10, 700, 0)
+    y += np.random.default_rng(1).normal(size=700)
+    model = KernelRidgeRegressor("rbf", relevance="diagonal", random_state=0)
+    exactly = model.fit(X, y).loo_score_
+    fitted_alone = KernelRidgeRegressor(model.kernel_, alpha=model.alpha_).fit(X, y).loo_score_
+    monkeypatch.setattr("mercer._fitting.exact.MOST_TO_CLIMB", 600)
+    roughly = model.fit(X, y).loo_score_
+    assert roughly < fitted_alone
+    assert roughly == pytest.approx(exactly, abs=0.02)

@@ -7,8 +7,8 @@ alphas. More: a Cholesky factor for each of a few alphas around the best one of 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,19 +19,17 @@ from mercer._fitting.kernel_learning.relevance import Features
 from mercer._fitting.memory import (
     BLAS_BUFFER,
     SINGULAR_HELD,
-    ExactShape,
     InputsForCenters,
     MemoryInputs,
     alphas_at_once,
     check_exact,
     exact_threads,
-    matrices_held,
-    root_workers,
 )
 from mercer._fitting.notices import warn_of_indefinite, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
-from mercer._fitting.selection.alpha import ALPHA_PAIR, alphas_to_try, choose_alpha, choose_near
-from mercer._fitting.selection.comparison import KernelComparison, compare_kernels
+from mercer._fitting.selection.all_points import FitsByAlpha, extent_of, is_definite, root_fit, trial_at_all_points
+from mercer._fitting.selection.alpha import alphas_to_try, choose_alpha, choose_near
+from mercer._fitting.selection.comparison import ComparisonProblem, KernelComparison, compare_kernels
 from mercer._fitting.selection.path import ALPHAS, Trial, path_of
 from mercer._fitting.selection.problem import ExactProblem, at_points
 from mercer._fitting.selection.search import best_of, climb
@@ -44,20 +42,20 @@ from mercer._linalg.threads import INTERRUPTIBLE_ROWS, at_most
 from mercer._scores.targets import Targets
 from mercer._scores.training_rows import Folds, Training
 from mercer._solvers import decompose
-from mercer._solvers.exact_fits import AlphaFit, RootFit, SpectrumFit
-from mercer._solvers.inverse_root import Projected
+from mercer._solvers.exact_fits import SpectrumFit
+from mercer._solvers.leave_one_out import loo_outputs
 from mercer._types import Array, Indices
 from mercer.errors import NumericalError
 from mercer.kernels._base import Kernel, grid_shape
 from mercer.rows import Block, MemoryRows
 from mercer.rows._progress import progress, stage
-from mercer.rows._table import in_single, n_rows, take
+from mercer.rows._table import n_rows, take
 
-# Fits with all points as centers, by alpha.
-FitsByAlpha = dict[float, AlphaFit]
 # Up to this number of points two Cholesky factors of all cost less than a decomposition with a third of them as
 # centers.
 MOST_TO_CLIMB = 2000
+# The number of centers with which it is found what relevances that were learned without a row change.
+CENTERS_OF_CHANGES = 600
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class ExactFit:
     @property
     def is_within_budget(self) -> bool:
         """Whether the fit stays within the budget."""
-        return _extent(self.kernel, self.problem).n_bytes(1) <= self.problem.budget.n_bytes
+        return extent_of(self.kernel, self.problem).n_bytes(1) <= self.problem.budget.n_bytes
 
     @cached_property
     def _prepared(self) -> ExactProblem:
@@ -127,8 +125,10 @@ class ExactFit:
         prepared = replace(self, problem=replace(self.problem, X=self.kernel.prepared(self.problem.X)))
         return prepared.problem if prepared.is_within_budget else self.problem
 
-    def with_learned(self, features: Features | None, rng: np.random.Generator) -> "ExactFit":
-        """With what the kernel learns from the rows with weight."""
+    def with_learned(
+        self, features: Features | None, rng: np.random.Generator, best: Kernel | None = None
+    ) -> "ExactFit":
+        """With what the kernel learns from the rows with weight; ``best`` is the kernel chosen before."""
         weighted, problem = self.weighted, self.problem
         learned = learn_kernel(
             self.kernel,
@@ -139,6 +139,7 @@ class ExactFit:
             has_classes=problem.has_classes,
             most=len(weighted.Y),
             verbose=problem.verbose,
+            best=best,
         )
         return replace(self, kernel=learned.applied, learned=learned)
 
@@ -146,8 +147,8 @@ class ExactFit:
         """The best kernel, and how many centers are enough, if asked for; a fit too large is an error."""
         kernel, problem = self.kernel, self._prepared
         warn_of_scales(kernel, self.weighted.X, self.names)
-        check_exact(_extent(kernel, problem), problem.budget, self.inputs_for, auto=not kernel.takes_values)
-        u, definite = n_rows(problem.X), _definite(kernel, problem)
+        check_exact(extent_of(kernel, problem), problem.budget, self.inputs_for, auto=not kernel.takes_values)
+        u, definite = n_rows(problem.X), is_definite(kernel, problem)
         with _besides_blas_buffers(kernel, problem) as within:
             return compare_kernels(
                 kernel,
@@ -190,18 +191,41 @@ class ExactFit:
             learned=self.learned,
         )
 
-    def score_of(self, solution: ChosenSolution) -> float:
-        """The criterion of its leave-one-out outputs."""
-        return float(self.problem.criterion(solution.loo[None])[0])
+    def is_better(self, solution: ChosenSolution, compared: KernelComparison) -> bool:
+        """Whether leave-one-out of a solution is better than that of a compared kernel, near its alpha."""
+        alpha = cast(float, compared.alpha if self.problem.alpha is None else self.problem.alpha)
+        with _besides_blas_buffers(compared.kernel, self._prepared) as within:
+            problem = within if n_rows(within.X) <= MOST_TO_CLIMB else replace(within, alpha=alpha)
+            other, _ = trial_at_all_points(compared.kernel, alpha, problem)
+        return float(self.problem.criterion(solution.loo[None])[0]) < other.least
 
     def _without_own_part(self, solution: ChosenSolution, learned: LearnedKernel) -> Array:
-        """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part."""
-        loo = solution.loo.copy()
+        """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part.
+
+        Of many rows, what fits with few centers change by that kernel is added.
+        """
+        loo, known = solution.loo.copy(), np.zeros(())
+        outputs = partial(self._loo_with, solution.alpha)
+        if n_rows(self.problem.X) > MOST_TO_CLIMB:
+            outputs = partial(self._loo_with_few_centers, solution.alpha)
+            known = solution.loo - outputs(solution.kernel)
         for f, kernel in enumerate(learned.kernels_without(solution.kernel, self.problem.X)):
             rows = learned.part == f
-            alone = fit_compared(KernelComparison([kernel]), replace(self.problem, alpha=solution.alpha))
-            loo[rows] = alone.loo[rows]
+            loo[rows] = (known + outputs(kernel))[rows]
         return loo
+
+    def _loo_with(self, alpha: float, kernel: Kernel) -> Array:
+        """Leave-one-out outputs (n, q) of a kernel."""
+        return fit_compared(KernelComparison([kernel]), replace(self.problem, alpha=alpha)).loo
+
+    def _loo_with_few_centers(self, alpha: float, kernel: Kernel) -> Array:
+        """The same of a fit with a few hundred centers."""
+        problem = self.problem
+        centers = np.random.default_rng(0).permutation(n_rows(problem.X))[:CENTERS_OF_CHANGES]
+        comparison = ComparisonProblem(problem, centers, None)
+        fit = comparison.nested(kernel, comparison.values([kernel])(kernel)).first()
+        outputs: Array = loo_outputs(fit, problem.observations, np.array([alpha]), problem.fold)[0]
+        return outputs
 
 
 def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, centers: Any) -> ChosenSolution:
@@ -222,7 +246,7 @@ def fit_compared(compared: KernelComparison, problem: ExactProblem) -> ChosenSol
     """The fit with every point as a center, when kernels were compared."""
     chooses_alpha = compared.alpha is None and problem.alpha is None
     with _besides_blas_buffers(compared.kernel, problem) as within:
-        if chooses_alpha or not _definite(compared.kernel, within):
+        if chooses_alpha or not is_definite(compared.kernel, within):
             return _by_spectrum(compared, within)
         compared_again, fits_by_alpha = _compare_at_all_points(compared, within)
         # The penalty may be too small, or the kernel not what it says: the spectrum shows what is rounding error.
@@ -234,23 +258,9 @@ def fit_compared(compared: KernelComparison, problem: ExactProblem) -> ChosenSol
 @contextmanager
 def _besides_blas_buffers(kernel: Kernel, problem: ExactProblem) -> Iterator[ExactProblem]:
     """The problem with the memory that the threads of BLAS leave, on as many threads as there is memory for."""
-    threads = exact_threads(_extent(kernel, problem), problem.budget.n_bytes, blas_threads())
+    threads = exact_threads(extent_of(kernel, problem), problem.budget.n_bytes, blas_threads())
     with at_most(threads):
         yield replace(problem, budget=problem.budget.less((threads - 1) * BLAS_BUFFER))
-
-
-def _extent(kernel: Kernel, problem: ExactProblem) -> ExactShape:
-    """What the memory of the fit depends on, with the solver that is tried first."""
-    folds, singular = problem.fold is not None, problem.penalty == "coef"
-    # Of rows in float32 the spectrum may be needed, too.
-    roots = _definite(kernel, problem) and not in_single(problem.X)
-    matrices = matrices_held(kernel, problem.X, roots=roots, singular=singular, folds=folds)
-    return replace(problem.extent, matrices=matrices, folds=folds)
-
-
-def _definite(kernel: Kernel, problem: ExactProblem) -> bool:
-    """Whether Cholesky factors are tried: the matrix is large, and positive definite with any alpha."""
-    return problem.penalty == "rkhs" and kernel.positive_semidefinite and n_rows(problem.X) > INTERRUPTIBLE_ROWS
 
 
 def _compare_at_all_points(
@@ -272,7 +282,7 @@ def _compare_at_all_points(
         words = f"comparison of kernels on {n_rows(problem.X):,} rows"
         with progress(words, len(some), verbose=problem.verbose, unit="kernels") as advance:
             for g in some:
-                tried[g], fits[g] = _trial(compared.candidates[g], alphas[g], problem)
+                tried[g], fits[g] = trial_at_all_points(compared.candidates[g], alphas[g], problem)
                 advance(1)
         return [tried[g] for g in some]
 
@@ -282,34 +292,9 @@ def _compare_at_all_points(
     return replace(compared, best=best, alpha=alphas[best], paths=(*compared.paths, path)), fits[best]
 
 
-def _trial(kernel: Kernel, alpha: float, problem: ExactProblem) -> tuple[Trial, FitsByAlpha]:
-    """A kernel with all points as centers, for alphas near one, or for the given one; values in float64.
-
-    Also returns the fits, which are not those of kernel values in float32.
-    """
-    single = in_single(problem.X)
-    if single:
-        problem = replace(problem, X=problem.X.astype(np.float64))
-    fits, criterion = _root_fit(kernel, problem), problem.criterion
-    chosen = np.maximum(alpha * ALPHA_PAIR, fits.projected.least_alpha)
-    alphas = chosen if problem.alpha is None else np.array([alpha])
-    losses = np.full((len(alphas), len(criterion.share)), np.inf)
-    with suppress(NumericalError):
-        losses = criterion.losses(fits.loo_outputs(alphas))
-    return Trial.of(kernel, alphas, losses, criterion.share), {} if single else fits.fits
-
-
-def _root_fit(kernel: Kernel, problem: ExactProblem, fits_by_alpha: FitsByAlpha | None = None) -> RootFit:
-    extent = _extent(kernel, problem)
-    K = gram(kernel, problem.X, budget=problem.budget, matrices=extent.matrices)
-    matrix = Projected.of(K, problem.observations.point_weight, intercept=problem.intercept)
-    workers = root_workers(extent, problem.budget.n_bytes, blas_threads())
-    return RootFit(matrix, problem.observations, problem.fold, workers, fits_by_alpha or {})
-
-
 def _by_roots(compared: KernelComparison, problem: ExactProblem, fits_by_alpha: FitsByAlpha) -> ChosenSolution:
     """Few alphas, one Cholesky factor each unless their fits were found before."""
-    fits = _root_fit(compared.kernel, problem, fits_by_alpha)
+    fits = root_fit(compared.kernel, problem, fits_by_alpha)
     matrix = fits.projected
     start = compared.alpha if problem.alpha is None else problem.alpha
     assert start is not None

@@ -360,8 +360,9 @@ def start_state(
     index = sampled.drawn.sample().index
     if sampled.drawn.n_rows > len(index) or not reselects:
         problem = replace(problem, selector=_blind_to_half(problem.selector, len(index)))
-    learned = _learn(spec, problem, rng)
-    kernel = kernel if learned is None else learned.applied
+    learned = _learn(spec, problem, rng, None if compared is None else compared.kernel)
+    if learned is not None:
+        kernel, compared = learned.applied, None if learned.is_new else compared
     with at_most(problem.plan.threads):
         selection = choose_kernel_and_centers(kernel, problem, rng, compared)
         gather = Gatherer(selection, encode, precision_of(selection, problem), problem.plan.threads)
@@ -434,12 +435,14 @@ def _reselected_fits(
         yield positions, fits.of_rows(positions)
 
 
-def _learn(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) -> LearnedKernel | None:
+def _learn(
+    spec: FitSpec, problem: SampleProblem, rng: np.random.Generator, best: Kernel | None
+) -> LearnedKernel | None:
     """What the kernel learns from at most half of the sample: the others are evaluated."""
-    if not spec.learns:
-        return None
     sample, weight = problem.sample, problem.weight
     used = np.flatnonzero(weight > 0)
+    if not spec.learns_from(sample.X, len(used) // 2):
+        return None
     fold = None if problem.fold is None else problem.fold[used]
     data = LearningData(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)
     with at_most(problem.plan.threads):
@@ -453,6 +456,7 @@ def _learn(spec: FitSpec, problem: SampleProblem, rng: np.random.Generator) -> L
             has_classes=problem.label is not None,
             most=len(used) // 2,
             verbose=spec.verbose,
+            best=best,
         )
     part = np.full(len(weight), -1)
     part[used] = learned.part

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer._fitting.data import TrainingData
 from mercer._fitting.exact import ExactFit
+from mercer._fitting.kernel_learning.evidence import LearnedKernel
 from mercer._fitting.moments import sample_rows, start_state
 from mercer._fitting.programs.in_memory import fit_machine
 from mercer._fitting.programs.in_passes import fit_machine_in_passes
@@ -19,6 +20,7 @@ from mercer._fitting.sparse.fit import fit_sparse
 from mercer._fitting.spec import FitSpec
 from mercer._fitting.training import check_enough_rows, check_folds
 from mercer.centers._resolve import EVERY_ROW, EXACT_ROWS, MATTERING_ROWS
+from mercer.kernels._algebra.weighted_sum import WeightedSum
 from mercer.rows._base import PartlyRead
 from mercer.rows._table import in_single, n_rows
 
@@ -55,18 +57,23 @@ class Situation:
         return ExactFit.of(self.spec, self.data.targets, self.data.block, self.data.folds, self.data.schema.names)
 
     @cached_property
-    def with_learned_kernel(self) -> ExactFit:
-        """The same with what the kernel has to learn."""
-        if not self.spec.learns:
+    def with_weights(self) -> ExactFit:
+        """The same with weights of a sum of kernels, if these are to be learned."""
+        if not isinstance(self.spec.kernel, WeightedSum):
             return self.exact
-        # Kernels are then compared with the same random centers as if nothing were learned.
-        return self.exact.with_learned(self.spec.relevance, deepcopy(self.rng))
+        return self.exact.with_learned(None, deepcopy(self.rng))
 
     @cached_property
     def compared(self) -> KernelComparison:
-        """The best kernel with every row a center, and how many centers would be enough."""
-        exact = self.with_learned_kernel
+        """The best kernel with every row a center, without relevances, and how many centers would be enough."""
+        exact = self.with_weights
         return exact.compare(self.rng, count_centers=self.may_be_fewer(exact.problem.X))
+
+    @property
+    def learns(self) -> bool:
+        """Whether the kernel has something to learn."""
+        X = self.data.block.X
+        return self.spec.learns_from(X, n_rows(X))
 
     def may_be_limited(self, X: Any) -> bool:
         """Whether the budget may allow fewer centers than rows X."""
@@ -76,13 +83,13 @@ class Situation:
         """Whether it is asked if fewer centers than rows X are enough.
 
         Not where few centers are another model or a worse one: for kernels that may be indefinite, and for rows in
-        float32. Nor for folds, each of which would take a decomposition, or with what is learned from all rows.
+        float32. Nor for folds, each of which would take a decomposition, or with what is to be learned.
         """
         return (
             self.may_be_limited(X)
             and self.spec.kernel.positive_semidefinite
             and self.data.folds is None
-            and not self.spec.learns
+            and not self.spec.must_learn
             and not in_single(X)
         )
 
@@ -199,14 +206,18 @@ def needs_memory(spec: FitSpec) -> str:
 
 def _exact(s: Situation) -> FitResult:
     """With what the kernel has learned, unless leave-one-out without is as good."""
-    exact = s.with_learned_kernel
-    found = exact.solve(s.compared)
-    without = None if exact.learned is None else exact.learned.without_effect
-    if without is None:
-        return exact.conclude(found)
-    plain = replace(s.exact, learned=without)
-    other = plain.solve(plain.compare(s.fresh_rng))
-    return exact.conclude(found) if exact.score_of(found) < exact.score_of(other) else plain.conclude(other)
+    plain = s.with_weights
+    if s.spec.relevance is None or not s.learns:
+        return plain.conclude(plain.solve(s.compared))
+    # Learning and comparing begin with the same random numbers as without it.
+    exact = plain.with_learned(s.spec.relevance, deepcopy(s.fresh_rng), s.compared.kernel)
+    learned = cast(LearnedKernel, exact.learned)
+    if learned.is_new:
+        found = exact.solve(exact.compare(s.fresh_rng))
+        if plain.is_better(found, s.compared):
+            return exact.conclude(found)
+    plain = replace(plain, learned=learned.without_effect or learned)
+    return plain.conclude(plain.solve(s.compared))
 
 
 def _moments(s: Situation, compared: KernelComparison | None = None, *, as_many_as_fit: bool = False) -> FitResult:

@@ -23,6 +23,7 @@ from mercer._solvers.spectrum import Penalty
 from mercer._types import Array
 from mercer.centers import CenterSelector, Given
 from mercer.kernels import Kernel
+from mercer.kernels._algebra.weighted_sum import WeightedSum
 from mercer.rows._sampling.weights import Meaning
 from mercer.rows._virtual import Copies
 
@@ -116,9 +117,14 @@ class FitSpec:
         return self.alpha is None or not self.kernel.resolved or selects or len(self.mus) > 1
 
     @property
-    def learns(self) -> bool:
-        """Whether the kernel has something to learn before it is compared."""
-        return learns(self.kernel, self.relevance)
+    def must_learn(self) -> bool:
+        """Whether the kernel has something to learn, from however few rows."""
+        asked = self.relevance is not None and not self.relevance.if_enough
+        return asked or isinstance(self.kernel, WeightedSum)
+
+    def learns_from(self, X: Any, most: int) -> bool:
+        """Whether the kernel has something to learn, from at most so many of rows X, before it is compared."""
+        return learns(self.kernel, self.relevance, X, most, self.budget)
 
     @property
     def all_are_centers(self) -> bool:

@@ -239,5 +239,5 @@ def _complete(model: KernelFisherClassifier, seed: int, before: Any) -> None:
     """
     if model.random_state is None:
         model.random_state = seed
-    if before is not None and model.relevance is None:
+    if before is not None and model.relevance in (None, "auto"):
         model.kernel = before.kernel_

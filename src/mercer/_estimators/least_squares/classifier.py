@@ -44,7 +44,8 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         "precomputed". "rbf" is ``RBF(gamma="loo")``. From a list, leave-one-out chooses: the first one, unless
         another is better by a standard error. "auto" is a Gaussian or a Laplacian kernel of features divided by
         their standard deviations, as they are, or in normal scores of their ranks, so that they may have any
-        units: see :class:`~mercer.kernels.Standardized` and :class:`~mercer.kernels.RankNormal`.
+        units: see :class:`~mercer.kernels.Standardized` and :class:`~mercer.kernels.RankNormal`. From 1000 rows
+        on it also learns which features matter, see ``relevance``.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
         ``cv`` or ``groups``.
@@ -98,13 +99,14 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         None: copies join the fit. Otherwise changes of f under the ``invariances`` are penalized instead, by mu
         sum_i w_i |f(Tx_i) - f(x_i)|², averaged over the transformations T (tangent covariance, Mika 2002, Eq.
         3.23): one more pass; centers are rows. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
-    relevance : "diagonal", array-like of shape (n_features,) or None, default=None
+    relevance : "auto", "diagonal", array-like of shape (n_features,) or None, default="auto"
         "diagonal": the kernel gets one gamma for each feature (automatic relevance determination, ARD), in
         proportion to the mean squared derivative of the fit, if rows that had no part in it are predicted
         better for that; otherwise all features are alike, as with None. Learned from at most 5000 rows, with
-        centers from at most half of the sample, in a few times the time of the fit to 1000 rows. Labels in place
-        of "diagonal" name the group of each feature: features of one group, such as the indicators of one
-        categorical variable, have one relevance.
+        centers from at most half of the sample. Labels in place of "diagonal" name the group of each feature:
+        features of one group, such as the indicators of one categorical variable, have one relevance. "auto":
+        with ``kernel="auto"`` the same from at most 2000 rows, if there are 1000 dense ones to learn from, in
+        about the time of the rest of the fit; with other kernels, another penalty or ``invariances`` None.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -214,7 +216,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         cv: Any = None,
         invariances: Any = None,
         mu: float | str | None = None,
-        relevance: Any = None,
+        relevance: Any = "auto",
         loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,

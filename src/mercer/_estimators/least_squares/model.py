@@ -103,7 +103,7 @@ class LeastSquaresModel(LeaveOneOutModel):
     fit_intercept = True
     invariances: Any = None
     mu: float | str | None = None
-    relevance: Any = None
+    relevance: Any = "auto"
 
     mu_ = fitted[float | None]()
     relevance_ = fitted[Array | None]()
@@ -302,16 +302,24 @@ def spec_of(model: LeastSquaresModel) -> FitSpec:
 
 def _check_learned(model: LeastSquaresModel) -> None:
     """What is learned before a fit is learned with the norm of the function as penalty."""
-    what = "relevance is" if model.relevance is not None else "weights of kernels are learned"
-    learned = model.relevance is not None or isinstance(as_kernel(model.kernel), WeightedSum)
+    asked = _is_asked_for(model.relevance)
+    what = "relevance is" if asked else "weights of kernels are learned"
+    learned = asked or isinstance(as_kernel(model.kernel), WeightedSum)
     if learned and model.penalty != "rkhs":
         raise ValueError(f'{what} for penalty="rkhs", not {model.penalty!r}')
 
 
+def _is_asked_for(relevance: Any) -> bool:
+    """Whether relevances are learned whatever the kernel and the rows."""
+    return relevance is not None and not (isinstance(relevance, str) and relevance == "auto")
+
+
 def _relevance_of(model: LeastSquaresModel) -> Features | None:
     """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
-    if model.relevance is None:
-        return None
+    if not _is_asked_for(model.relevance):
+        chosen = model.relevance is not None and isinstance(model.kernel, str) and model.kernel == "auto"
+        plain = model.penalty == "rkhs" and model.invariances is None
+        return Features(if_enough=True) if chosen and plain else None
     features = _features_of(model.relevance)
     kernel = as_kernel(model.kernel)
     if not all(_has_unknown_width(one) for one in kinds_of(kernel)):
@@ -331,7 +339,7 @@ def _has_unknown_width(kernel: Kernel) -> bool:
 def _features_of(relevance: Any) -> Features:
     """Each feature by itself, or in the group that is named for it."""
     if isinstance(relevance, str):
-        _validation.check_choice("relevance", relevance, allowed=("diagonal",))
+        _validation.check_choice("relevance", relevance, allowed=("auto", "diagonal"))
         return Features()
     names = _validation.labels("relevance", relevance)
     if names.ndim != 1:

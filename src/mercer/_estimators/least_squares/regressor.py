@@ -102,7 +102,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
         cv: Any = None,
         invariances: Any = None,
         mu: float | str | None = None,
-        relevance: Any = None,
+        relevance: Any = "auto",
         loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,

@@ -1,6 +1,7 @@
 """Kernels that are learned from rows with targets before they are compared: relevances of features, or weights."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from mercer.kernels._algebra.weighted_sum import WeightedSum
 from mercer.kernels._base import Kernel
 
 
-def learns(kernel: Kernel, features: Features | None) -> bool:
-    """Whether there is something to learn before kernels are compared."""
-    return features is not None or isinstance(kernel, WeightedSum)
+def learns(kernel: Kernel, features: Features | None, X: Any, most: int, budget: Budget) -> bool:
+    """Whether there is something to learn, from at most so many of rows X, before kernels are compared."""
+    if isinstance(kernel, WeightedSum):
+        return True
+    return features is not None and features.learned_from(X, most, budget)
 
 
 def learn_kernel(
@@ -27,11 +30,16 @@ def learn_kernel(
     has_classes: bool,
     most: int,
     verbose: int,
+    best: Kernel | None = None,
 ) -> LearnedKernel:
-    """What is learned from at most ``most`` rows, whose targets are those of ``has_classes`` or real ones."""
+    """What is learned from at most ``most`` rows, whose targets are those of ``has_classes`` or real ones.
+
+    ``best`` is the kernel that is chosen if nothing is learned, None: that is not known.
+    """
     if not has_classes:
         data = replace(data, Y=in_units(data.Y, data.weight))
     if isinstance(kernel, WeightedSum):
         return learn_weights(kernel, data, rng, budget, most=most, verbose=verbose)
     assert features is not None
-    return learn_relevance(kernel, data_for(features, data), rng, budget, most=most, verbose=verbose)
+    most = min(most, features.most_rows)
+    return learn_relevance(kernel, data_for(features, data), rng, budget, most=most, verbose=verbose, best=best)

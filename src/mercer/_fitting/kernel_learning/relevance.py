@@ -50,26 +50,48 @@ from mercer.rows._table import in_double, is_sparse, n_rows
 # The most rounds, and the number of rounds without better predictions of other rows that ends them.
 RELEVANCE_ROUNDS = 6
 ROUNDS_WITHOUT_GAIN = 2
+# Of enough rows, other widths are tried in the first rounds, for the first part: later relevances change the best
+# width by little, and the parts by less.
+ROUNDS_OF_WIDTHS = 2
 # Targets of random signs.
 RANDOM_TARGETS = 8
 # Standard errors by which relevances must be better than none.
 SURE_OF_RELEVANCE = 2.5
+# Features whose relevances differ by at most this share of their mean are alike.
+ALIKE = 0.1
 # Smaller shares of the largest relevance are zero.
 LEAST_RELEVANCE = 1e-9
 LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 # Smaller gains, relative to the mean square of targets, are rounding errors.
 GAIN_ROUNDING = float((1e3 * np.finfo(np.float64).eps) ** 2)
-# Rows from which relevances are learned.
-MOST_ROWS_FOR_RELEVANCE = 5000
+# Rows from which relevances are learned, and as many as take little time if they are not asked for.
+MOST_ROWS_FOR_RELEVANCE, QUICK_ROWS_FOR_RELEVANCE = 5000, 2000
+# Fewer rows seldom tell features apart: they are not worth the time unless relevances are asked for.
+ENOUGH_ROWS = 1000
 # Matrices of kernel values of all rows against the centers that a fit holds.
 MATRICES_OF_RELEVANCE = 8
 
 
 @dataclass(frozen=True)
 class Features:
-    """Which features have one relevance: those of one ``group`` (d,), counted from zero; None: each its own."""
+    """Which features have one relevance: those of one ``group`` (d,), counted from zero; None: each its own.
+
+    ``if_enough``: they are learned if there are enough dense rows to tell, and otherwise alike.
+    """
 
     group: Indices | None = None
+    if_enough: bool = False
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows from which they are learned."""
+        return QUICK_ROWS_FOR_RELEVANCE if self.if_enough else MOST_ROWS_FOR_RELEVANCE
+
+    def learned_from(self, X: Any, most: int, budget: Budget) -> bool:
+        """Whether they are learned from at most so many of rows X, or from what memory allows."""
+        if not self.if_enough:
+            return True
+        return not is_sparse(X) and X.shape[1] > 1 and min(most, _rows_within(budget)) >= ENOUGH_ROWS
 
 
 @dataclass(frozen=True)
@@ -145,22 +167,31 @@ def data_for(features: Features, data: LearningData) -> LearningData:
 
 
 def learn_relevance(
-    kernel: Kernel, data: LearningData, rng: np.random.Generator, budget: Budget, *, most: int, verbose: int
+    kernel: Kernel,
+    data: LearningData,
+    rng: np.random.Generator,
+    budget: Budget,
+    *,
+    most: int,
+    verbose: int,
+    best: Kernel | None = None,
 ) -> Relevance:
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
+
+    ``best`` is the kernel that is chosen without them, None: that is found out here.
 
     O(rounds n m²) for n rows and m = 300 or 600 centers: three fits to two thirds of the rows in each of three to
     seven rounds for each kind of kernels, and three more with what another kind has learned. What is taken is the
     mean of the shares learned without each part.
     """
-    most = min(most, MOST_ROWS_FOR_RELEVANCE, max(2 * PARTS_OF_LEARNING, _rows_within(budget)))
+    most = min(most, max(2 * PARTS_OF_LEARNING, _rows_within(budget)))
     n = n_rows(data.X)
     used = np.sort(rng.permutation(n)[:most])
     some = data.some(used)
     if some.too_few:
         return Relevance(np.full(n, -1), kernel, _alike(data), (), 0, None, kernel)
     part = some.parts(rng)
-    kinds, units = _in_units(kernel, some, rng, budget)
+    kinds, units = _in_units(kernel, best or _compared(kernel, some, rng, budget), some)
     with progress("relevance of features", None, verbose=verbose, unit="fits") as advance:
         viewed = replace(some, X=units.converted(some.X))
         first, *others = [_Learner(kind, viewed, part, rng, budget, advance) for kind in kinds]
@@ -177,19 +208,30 @@ def learn_relevance(
 def _rows_within(budget: Budget) -> int:
     """Rows for whose kernel values against the centers there is memory."""
     values = budget.n_bytes / (8.0 * MATRICES_OF_RELEVANCE)
-    return int(max(values / MORE_CENTERS, min(values**0.5, MORE_CENTERS)))
+    return int(min(max(values / MORE_CENTERS, min(values**0.5, MORE_CENTERS)), MOST_ROWS_FOR_RELEVANCE))
 
 
-def _in_units(
-    kernel: Kernel, data: LearningData, rng: np.random.Generator, budget: Budget
-) -> tuple[list[Stationary], Units]:
-    """The kinds of kernels, the best one first, and its units, in which relevances are learned."""
+def _compared(kernel: Kernel, data: LearningData, rng: np.random.Generator, budget: Budget) -> Kernel:
+    """The best kernel without relevances, if there is a choice of kinds or units."""
+    if len(kinds_of(kernel)) == 1 and not scales_features(kernel):
+        return kernel
+    problem = squared_problem(kernel, data, data.Y, budget)
+    return compare_kernels(kernel, problem, rng, first_stage_only=True).kernel
+
+
+def _in_units(kernel: Kernel, best: Kernel, data: LearningData) -> tuple[list[Stationary], Units]:
+    """The kinds of kernels, that of the best one first, and the units in which relevances are learned.
+
+    These are its units, or standard deviations if it has none and the choice knows them: in other units equal
+    gammas are no good beginning.
+    """
     kinds = kinds_of(kernel)
     if len(kinds) == 1 and not scales_features(kernel):
         return kinds, Units()
-    problem = squared_problem(kernel, data, data.Y, budget)
-    best = compare_kernels(kernel, problem, rng, first_stage_only=True).kernel
     units = Units.of(best)
+    scaled = [kind for kind in kinds if isinstance(kind, Standardized)]
+    if scaled and units.are_given:
+        units = Units.of(scaled[0].candidates(data.X, data.weight)[0])
     inner = {_form(each): each for each in map(_inner_kind, kinds)}
     return sorted(inner.values(), key=lambda each: _form(each) != _form(units.inner(best))), units
 
@@ -275,13 +317,26 @@ class _Learner:
         while len(losses) <= RELEVANCE_ROUNDS and not _is_over(losses, weight):
             found = np.empty(len(self.part))
             for f in range(PARTS_OF_LEARNING):
-                # Relevances change the best width by little.
-                fits[f], function, further = self._extended(f, shares[f][-1], fits[f])
+                climbs = self._is_small or (f == 0 and len(losses) < ROUNDS_OF_WIDTHS)
+                fits[f], function, further = self._extended(f, shares[f][-1], self._last(fits, f), climbs=climbs)
                 shares[f].append(further)
                 found[self.part == f] = self._held_out(f).losses(function)
             losses.append(found)
+            if all(np.ptp(each[-1]) <= ALIKE * each[-1].mean() for each in shares):
+                # The next round would be the same with other centers.
+                losses.append(found)
+                break
         best = 1 + int(np.argmin([loss @ weight for loss in losses[1:]]))
         return self._tried(losses[0], losses[best], shares, best, fits)
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether parts differ, and fits cost little: each searches its own width in every round."""
+        return len(self.part) < ENOUGH_ROWS
+
+    def _last(self, fits: list[RoughFit | None], f: int) -> RoughFit | None:
+        """The fit from which one without a part goes on."""
+        return fits[f if self._is_small else 0]
 
     def crossed(self, own: _Tried, other: _Tried) -> _Tried:
         """This kernel, after what it has learned on its ``own``, with the relevances of another."""
@@ -298,9 +353,10 @@ class _Learner:
     def _losses(self, shares: list[Array], fits: list[RoughFit | None]) -> Array:
         """Losses (n,) of rows for fits without their part, with the shares learned there, and widths as before."""
         losses = np.empty(len(self.part))
-        for f, (share, last) in enumerate(zip(shares, fits)):
+        for f, share in enumerate(shares):
             data = self._without(f)
-            losses[self.part == f] = self._held_out(f).losses(self._fit(data, share, data.Y, last).expansion)
+            fit = self._fit(data, share, data.Y, self._last(fits, f), climbs=self._is_small or f == 0)
+            losses[self.part == f] = self._held_out(f).losses(fit.expansion)
         return losses
 
     def _without(self, f: int) -> LearningData:
@@ -309,12 +365,14 @@ class _Learner:
     def _held_out(self, f: int) -> LearningData:
         return self.data.some(np.flatnonzero(self.part == f))
 
-    def _extended(self, f: int, share: Array, last: RoughFit | None) -> tuple[RoughFit, Expansion, Array]:
+    def _extended(
+        self, f: int, share: Array, last: RoughFit | None, *, climbs: bool
+    ) -> tuple[RoughFit, Expansion, Array]:
         """The fit without a part and with these shares, and what it makes of them."""
         data = self._without(f)
         n, q = data.Y.shape
         signs = self.rng.choice([-1.0, 1.0], size=(n, RANDOM_TARGETS))
-        fit = self._fit(data, share, np.column_stack([data.Y, signs]), last)
+        fit = self._fit(data, share, np.column_stack([data.Y, signs]), last, climbs=climbs)
         e = fit.expansion
         sums = GradientsOf(e.kernel, e.centers, np.asarray(e.coef, dtype=np.float64))(
             Block(data.X, None, data.weight, 0)
@@ -323,7 +381,7 @@ class _Learner:
         products = _shared(sums.products / sums.n, data.group)
         return fit, Expansion(e.kernel, e.centers, e.coef[:, :q], e.intercept[:q]), _next(products, np.sqrt(size))
 
-    def _fit(self, data: LearningData, share: Array, Y: Array, last: RoughFit | None = None) -> RoughFit:
+    def _fit(self, data: LearningData, share: Array, Y: Array, last: RoughFit | None, *, climbs: bool) -> RoughFit:
         """Of targets Y, and perhaps random signs next to them, with other centers every time.
 
         Where features hardly show, some centers show them when others do not.
@@ -332,7 +390,7 @@ class _Learner:
         order = self.rng.permutation(n_rows(problem.X))
         few = self.kernel.subset(problem.X, np.sort(order[:PRELIMINARY_CENTERS]))
         self.advance(1)
-        return fit_roughly(self.kernel.weighted(share).candidates(few), problem, order, last)
+        return fit_roughly(self.kernel.weighted(share).candidates(few), problem, order, last, climbs=climbs)
 
 
 def _shared(products: Array, group: Indices | None) -> Array:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from mercer._fitting.selection.path import Trial, TuningPath, path_of
 from mercer._fitting.selection.search import along_axes, best_of, climb
 from mercer.kernels._base import Kernel, grid_shape
@@ -14,6 +16,8 @@ FIRST_WIDTH, WIDTHS_APART = 1, 3
 
 Kinds = Sequence[Sequence[Kernel]]
 TrialsOf = Callable[[Sequence[Kernel]], Sequence[Trial]]
+# Other fits of the kernels of trials.
+Again = Callable[[Sequence[Trial]], Sequence[Trial]]
 
 
 @dataclass(frozen=True)
@@ -26,30 +30,58 @@ class Alternative:
 
 
 def best_alternative(
-    kinds: Kinds, roughly: TrialsOf, better: TrialsOf, *, n_points: int, n_centers: tuple[int, int]
+    kinds: Kinds,
+    roughly: TrialsOf,
+    better: TrialsOf,
+    every: Again | None = None,
+    *,
+    n_points: int,
+    n_centers: tuple[int, int],
 ) -> Alternative:
     """The best kind, each given by its candidates, and the first if none is better than it by more than a standard
     error of paired losses.
 
     A few widths of every kind are tried ``roughly``, with neighbors where a kind is not certainly worse than the
-    best one, or the first. The best width of these is tried by ``better`` fits, and at last its neighbors in the
-    best kind. ``n_centers``: those of either fits.
+    best one, or the first. The best width of these is tried with ``every`` point as a center, together with the
+    best kind of each other class, since rough kernels gain more by centers than smooth ones; or by ``better`` fits
+    if that is not possible. At last neighbors in the best kind are tried by ``better`` fits. ``n_centers``: those
+    of rough and better fits.
     """
     rough = [_tried(kernels, roughly) for kernels in kinds]
     least = min((tried[best_of(tried)] for tried in rough), key=lambda trial: trial.least)
     close = [c for c, tried in enumerate(rough) if c == 0 or not least.worse(tried[best_of(tried)].losses)]
+    if every is not None:
+        close = sorted({*close, *_best_of_classes(rough)})
     for c in close:
         rough[c] = _climbed(kinds[c], roughly, rough[c])
-    best = {c: better([kinds[c][best_of(rough[c])]])[0] for c in close}
+    widths = [rough[c][best_of(rough[c])] for c in close]
+    again = better([trial.kernel for trial in widths]) if every is None else every(widths)
+    best = dict(zip(close, again))
     chosen = max(close, key=lambda c: (best[0].certain_gain(best[c]), -c))
-    tried = _climbed(kinds[chosen], better, {best_of(rough[chosen]): best[chosen]})
+    start = best_of(rough[chosen])
+    known = dict(zip([start], [best[chosen]] if every is None else better([kinds[chosen][start]])))
+    tried = _climbed(kinds[chosen], better, known)
     others = [best[c] for c in close if c != chosen]
-    compared = [trial for tried in rough for trial in _ordered(tried)], [*others, *_ordered(tried)]
+    compared = [
+        ([trial for tried in rough for trial in _ordered(tried)], n_centers[0]),
+        *([] if every is None else [(again, None)]),
+        ([*(others if every is None else ()), *_ordered(tried)], n_centers[1]),
+    ]
     return Alternative(
         kinds[chosen],
         tried,
-        tuple(path_of(_to_show(trials, kinds[chosen]), n_points, m) for trials, m in zip(compared, n_centers)),
+        tuple(path_of(_to_show(trials, kinds[chosen]), n_points, m) for trials, m in compared),
     )
+
+
+def _best_of_classes(rough: Sequence[dict[int, Trial]]) -> list[int]:
+    """The kind with the best trial of each class of kernels, whatever their units."""
+    best: dict[type, tuple[float, int]] = {}
+    for c, tried in enumerate(rough):
+        trial = tried[best_of(tried)]
+        kernel = trial.kernel.kernel if isinstance(trial.kernel, RankNormal) else trial.kernel
+        best[type(kernel)] = min((trial.least, c), best.get(type(kernel), (np.inf, c)))
+    return [c for _, c in best.values()]
 
 
 def _to_show(trials: Sequence[Trial], chosen: Sequence[Kernel]) -> list[Trial]:

@@ -24,6 +24,7 @@ from mercer._fitting.memory import (
     search_stages_with_copies,
     search_stages_within,
 )
+from mercer._fitting.selection.all_points import AllPoints
 from mercer._fitting.selection.alternatives import Alternative, best_alternative
 from mercer._fitting.selection.path import ALPHAS, COARSE_ALPHAS, NEAR_ALPHA, Trial, TuningPath, path_of
 from mercer._fitting.selection.problem import ExactProblem
@@ -238,10 +239,14 @@ def compare_kernels(
     finer = _finer(first, problem, len(own) if most is None else most)
     stages = (finer, *(each for each in others if each.n_centers > finer.n_centers))
     rough, better = (ComparisonProblem.at(kinds[0][0], problem, order, each) for each in (first, finer))
+    every = AllPoints.within(
+        [kind[0] for kind in kinds], problem, order, finer, len(own) if most is None else most
+    )
     found = best_alternative(
         kinds,
         replace(rough, halves=False).trials,
         better.trials,
+        None if every is None else every.trials,
         n_points=first.n_rows,
         n_centers=(first.n_centers, finer.n_centers),
     )

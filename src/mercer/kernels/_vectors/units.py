@@ -257,6 +257,11 @@ class Units:
         gamma = np.asarray(outer.gamma, dtype=np.float64)
         return cls((gamma / gamma.max()) ** (1.0 / outer._length_power) if gamma.ndim > 0 else None)
 
+    @property
+    def are_given(self) -> bool:
+        """Whether features are seen as they are."""
+        return self.factors is None and self.scores is None
+
     def converted(self, X: Floats) -> Floats:
         """Rows in these units."""
         if self.scores is not None:
