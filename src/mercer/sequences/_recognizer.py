@@ -239,5 +239,6 @@ def _complete(model: KernelFisherClassifier, seed: int, before: Any) -> None:
     """
     if model.random_state is None:
         model.random_state = seed
-    if before is not None and model.relevance in (None, "auto"):
+    relevance = model.relevance
+    if before is not None and (relevance is None or (isinstance(relevance, str) and relevance == "auto")):
         model.kernel = before.kernel_
