@@ -122,3 +122,19 @@ def test_a_rough_kernel_that_needs_many_centers_is_found(rng):
         kind: KernelRidgeRegressor(kind, random_state=0).fit(X, y).loo_score_ for kind in ("rbf", "laplacian")
     }
     assert type(kernel) is (Laplacian if alone["laplacian"] > alone["rbf"] else RBF)
+
+
+def test_where_a_factor_with_all_centers_fails_few_decide(rng):
+    few = 1.0 + rng.uniform(size=N)
+    trials = trials_with({RBF: few, Laplacian: few - 0.3})
+    failed = trials_with({RBF: np.full(N, np.inf), Laplacian: few})
+    found = best_alternative(
+        kinds_of(RBF, Laplacian),
+        trials,
+        trials,
+        lambda rough: failed([trial.kernel for trial in rough]),
+        n_points=N,
+        n_centers=(50, 80),
+    )
+    assert type(found.candidates[0]) is Laplacian
+    assert [path.n_centers for path in found.paths] == [50, 80]

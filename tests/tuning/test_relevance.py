@@ -313,3 +313,34 @@ def test_what_many_rows_lose_without_their_part_is_not_understated(monkeypatch):
     roughly = model.fit(X, y).loo_score_
     assert roughly < fitted_alone
     assert roughly == pytest.approx(exactly, abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", ["median", "scale"])
+def test_relevances_of_a_kernel_with_one_width(gamma):
+    X, y = two_of(8, 250, 0)
+    model = KernelRidgeRegressor(RBF(gamma), relevance="diagonal", random_state=0).fit(X, y)
+    assert model.relevance_.argmax() < 2
+
+
+def test_folds_are_drawn_whole():
+    fold = np.repeat(np.arange(20), 5)
+    data = LearningData(np.zeros((100, 2)), np.zeros((100, 1)), np.ones(100), fold)
+    drawn = data.drawn(33, np.random.default_rng(0))
+    assert len(drawn) == 30
+    assert not set(fold[drawn]) & set(np.delete(fold, drawn))
+
+
+@pytest.mark.slow
+def test_rows_without_weight_are_none_to_learn_from():
+    X, y = two_of(4, 1010, 0)
+    weight = (np.arange(1010) < 310).astype(float)
+    assert KernelRidgeRegressor(random_state=0).fit(X, y, sample_weight=weight).relevance_ is None
+
+
+@pytest.mark.slow
+def test_with_given_centers_the_default_keeps_all_rows_for_evaluation():
+    X, y = two_of(4, 2100, 0)
+    model = KernelRidgeRegressor(centers=40, random_state=0).fit(X, y)
+    assert model.relevance_ is None
+    assert len(model.loo_index_) == 2100

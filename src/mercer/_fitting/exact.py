@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -162,7 +162,7 @@ class ExactFit:
     def solve(self, compared: KernelComparison) -> ChosenSolution:
         """Choose alpha for the best kernel, and solve."""
         solution = fit_compared(compared, self._prepared)
-        if self.learned is None:
+        if self.learned is None or not self.learned.is_new:
             return solution
         return replace(solution, loo=self._without_own_part(solution, self.learned))
 
@@ -191,13 +191,9 @@ class ExactFit:
             learned=self.learned,
         )
 
-    def is_better(self, solution: ChosenSolution, compared: KernelComparison) -> bool:
-        """Whether leave-one-out of a solution is better than that of a compared kernel, near its alpha."""
-        alpha = cast(float, compared.alpha if self.problem.alpha is None else self.problem.alpha)
-        with _besides_blas_buffers(compared.kernel, self._prepared) as within:
-            problem = within if n_rows(within.X) <= MOST_TO_CLIMB else replace(within, alpha=alpha)
-            other, _ = trial_at_all_points(compared.kernel, alpha, problem)
-        return float(self.problem.criterion(solution.loo[None])[0]) < other.least
+    def score_of(self, solution: ChosenSolution) -> float:
+        """The criterion of its leave-one-out outputs."""
+        return float(self.problem.criterion(solution.loo[None])[0])
 
     def _without_own_part(self, solution: ChosenSolution, learned: LearnedKernel) -> Array:
         """Leave-one-out outputs (n, q) of each row with the kernel that was learned without its part.

@@ -438,10 +438,13 @@ def _reselected_fits(
 def _learn(
     spec: FitSpec, problem: SampleProblem, rng: np.random.Generator, best: Kernel | None
 ) -> LearnedKernel | None:
-    """What the kernel learns from at most half of the sample: the others are evaluated."""
+    """What the kernel learns from at most half of the sample: the others are evaluated.
+
+    If it is not asked for, nothing where all rows are in the sample, and few of them would be left to evaluate.
+    """
     sample, weight = problem.sample, problem.weight
     used = np.flatnonzero(weight > 0)
-    if not spec.learns_from(sample.X, len(used) // 2):
+    if not spec.learns_from(sample.X, len(used) // 2 if problem.is_part or spec.must_learn else 0):
         return None
     fold = None if problem.fold is None else problem.fold[used]
     data = LearningData(take(sample.X, used), np.asarray(sample.y)[used], weight[used], fold)

@@ -72,8 +72,7 @@ class Situation:
     @property
     def learns(self) -> bool:
         """Whether the kernel has something to learn."""
-        X = self.data.block.X
-        return self.spec.learns_from(X, n_rows(X))
+        return self.spec.learns_from(self.data.block.X, int(self.exact.weighted.rows.sum()))
 
     def may_be_limited(self, X: Any) -> bool:
         """Whether the budget may allow fewer centers than rows X."""
@@ -211,13 +210,12 @@ def _exact(s: Situation) -> FitResult:
         return plain.conclude(plain.solve(s.compared))
     # Learning and comparing begin with the same random numbers as without it.
     exact = plain.with_learned(s.spec.relevance, deepcopy(s.fresh_rng), s.compared.kernel)
-    learned = cast(LearnedKernel, exact.learned)
+    learned, other = cast(LearnedKernel, exact.learned), plain.solve(s.compared)
     if learned.is_new:
         found = exact.solve(exact.compare(s.fresh_rng))
-        if plain.is_better(found, s.compared):
+        if exact.score_of(found) < plain.score_of(other):
             return exact.conclude(found)
-    plain = replace(plain, learned=learned.without_effect or learned)
-    return plain.conclude(plain.solve(s.compared))
+    return replace(plain, learned=learned.without_effect or learned).conclude(other)
 
 
 def _moments(s: Situation, compared: KernelComparison | None = None, *, as_many_as_fit: bool = False) -> FitResult:

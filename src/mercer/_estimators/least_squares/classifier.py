@@ -105,8 +105,9 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         better for that; otherwise all features are alike, as with None. Learned from at most 5000 rows, with
         centers from at most half of the sample. Labels in place of "diagonal" name the group of each feature:
         features of one group, such as the indicators of one categorical variable, have one relevance. "auto":
-        with ``kernel="auto"`` the same from at most 2000 rows, if there are 1000 dense ones to learn from, in
-        about the time of the rest of the fit; with other kernels, another penalty or ``invariances`` None.
+        with ``kernel="auto"`` the same from at most 2000 rows where every row is a center, of at least 1000 dense
+        ones, or where there are more rows than are compared; a fit takes two to three times as long. With other
+        kernels, another penalty or ``invariances`` as None.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these

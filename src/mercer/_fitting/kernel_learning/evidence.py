@@ -77,6 +77,16 @@ class LearningData:
         fold = None if self.fold is None else self.fold[rows]
         return LearningData(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
 
+    def drawn(self, most: int, rng: np.random.Generator) -> Indices:
+        """At most so many rows at random, in their order; whole folds, so that no other row says the same."""
+        n = n_rows(self.X)
+        if self.fold is None:
+            return np.sort(rng.permutation(n)[:most])
+        _, fold = np.unique(self.fold, return_inverse=True)
+        order = rng.permutation(fold.max() + 1)
+        taken = order[np.cumsum(np.bincount(fold)[order]) <= most]
+        return np.flatnonzero(np.isin(fold, taken))
+
     def losses(self, f: Expansion) -> Array:
         """Squared errors (n,), summed over targets."""
         losses: Array = ((self.Y - f(self.X)) ** 2).sum(axis=1)

@@ -185,8 +185,7 @@ def learn_relevance(
     mean of the shares learned without each part.
     """
     most = min(most, max(2 * PARTS_OF_LEARNING, _rows_within(budget)))
-    n = n_rows(data.X)
-    used = np.sort(rng.permutation(n)[:most])
+    n, used = n_rows(data.X), data.drawn(most, rng)
     some = data.some(used)
     if some.too_few:
         return Relevance(np.full(n, -1), kernel, _alike(data), (), 0, None, kernel)
@@ -323,7 +322,7 @@ class _Learner:
                 found[self.part == f] = self._held_out(f).losses(function)
             losses.append(found)
             if all(np.ptp(each[-1]) <= ALIKE * each[-1].mean() for each in shares):
-                # The next round would be the same with other centers.
+                # The next rounds would find the same with other centers.
                 losses.append(found)
                 break
         best = 1 + int(np.argmin([loss @ weight for loss in losses[1:]]))
@@ -352,10 +351,10 @@ class _Learner:
 
     def _losses(self, shares: list[Array], fits: list[RoughFit | None]) -> Array:
         """Losses (n,) of rows for fits without their part, with the shares learned there, and widths as before."""
-        losses = np.empty(len(self.part))
+        losses, fits = np.empty(len(self.part)), list(fits)
         for f, share in enumerate(shares):
             data = self._without(f)
-            fit = self._fit(data, share, data.Y, self._last(fits, f), climbs=self._is_small or f == 0)
+            fits[f] = fit = self._fit(data, share, data.Y, self._last(fits, f), climbs=self._is_small or f == 0)
             losses[self.part == f] = self._held_out(f).losses(fit.expansion)
         return losses
 

@@ -55,7 +55,10 @@ def best_alternative(
     for c in close:
         rough[c] = _climbed(kinds[c], roughly, rough[c])
     widths = [rough[c][best_of(rough[c])] for c in close]
-    again = better([trial.kernel for trial in widths]) if every is None else every(widths)
+    again = [] if every is None else every(widths)
+    if not all(np.isfinite(trial.least) for trial in again):
+        every, again = None, []
+    again = again or better([trial.kernel for trial in widths])
     best = dict(zip(close, again))
     chosen = max(close, key=lambda c: (best[0].certain_gain(best[c]), -c))
     start = best_of(rough[chosen])
