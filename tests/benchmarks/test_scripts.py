@@ -391,3 +391,14 @@ def test_noise_names_the_lines_outside_of_two_standard_errors():
     marked = [line for line in lines if line.startswith("Kernel") and " !" in line]
     assert sum(line.startswith("Kernel") for line in lines) == 4
     assert f"outside of two standard errors: {len(marked)} of 4 lines" in lines
+
+
+def test_size_counts_each_room_and_fits_are_compared_with_a_revision():
+    if not (Path(__file__).parents[2] / ".git").exists():
+        pytest.skip("revisions are those of a checkout of git")
+    rooms = run("size.py").split()
+    assert rooms[-2] == "all"
+    assert {"_fitting", "kernels", "rows"} < set(rooms)
+    lines = run("same_fits.py", "HEAD").splitlines()
+    assert len(lines) == 23
+    assert np.isfinite([float(line.split()[-1]) for line in lines]).all()
