@@ -123,7 +123,7 @@ class FitSpec:
         return asked or isinstance(self.kernel, WeightedSum)
 
     def learns_from(self, X: Any, most: int) -> bool:
-        """Whether the kernel has something to learn, from at most so many of rows X, before it is compared."""
+        """Whether the kernel has something to learn, from at most a number of rows X, before it is compared."""
         return learns(self.kernel, self.relevance, X, most, self.budget)
 
     @property

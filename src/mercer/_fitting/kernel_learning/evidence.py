@@ -78,7 +78,7 @@ class LearningData:
         return LearningData(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
 
     def drawn(self, most: int, rng: np.random.Generator) -> Indices:
-        """At most so many rows at random, in their order; whole folds, so that no other row says the same."""
+        """At most this number of random rows, in their order; whole folds, so that no other row says the same."""
         n = n_rows(self.X)
         if self.fold is None:
             return np.sort(rng.permutation(n)[:most])

@@ -14,7 +14,7 @@ from mercer.kernels._base import Kernel
 
 
 def learns(kernel: Kernel, features: Features | None, X: Any, most: int, budget: Budget) -> bool:
-    """Whether there is something to learn, from at most so many of rows X, before kernels are compared."""
+    """Whether there is something to learn, from ``most`` of rows X, before kernels are compared."""
     if isinstance(kernel, WeightedSum):
         return True
     return features is not None and features.learned_from(X, most, budget)

@@ -88,7 +88,7 @@ class Features:
         return QUICK_ROWS_FOR_RELEVANCE if self.if_enough else MOST_ROWS_FOR_RELEVANCE
 
     def learned_from(self, X: Any, most: int, budget: Budget) -> bool:
-        """Whether they are learned from at most so many of rows X, or from what memory allows."""
+        """Whether they are learned from ``most`` of rows X, or from what memory allows."""
         if not self.if_enough:
             return True
         return not is_sparse(X) and X.shape[1] > 1 and min(most, _rows_within(budget)) >= ENOUGH_ROWS
