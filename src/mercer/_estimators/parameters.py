@@ -489,3 +489,8 @@ def check_stored(value: Any) -> None:
             check_stored(part)
     elif is_dataclass(value) or isinstance(value, BaseEstimator):
         check_stored(vars(value))
+
+
+def asks_for_relevance(relevance: Any) -> bool:
+    """Whether relevances are learned whatever the kernel and the rows: neither None nor "auto"."""
+    return relevance is not None and not (isinstance(relevance, str) and relevance == "auto")

@@ -11,7 +11,7 @@ from mercer import _validation
 from mercer._estimators import KernelFisherClassifier
 from mercer._estimators.estimator import MercerEstimator
 from mercer._estimators.fitted import Fitted, atomic_update
-from mercer._estimators.parameters import class_labels, count, generator, with_default
+from mercer._estimators.parameters import asks_for_relevance, class_labels, count, generator, with_default
 from mercer._fitting.data import RowSchema
 from mercer.sequences._alignment import States, mixture_models
 from mercer.sequences._given import checked_sequences, frame_names, read_groups
@@ -235,10 +235,9 @@ def _default() -> KernelFisherClassifier:
 def _complete(model: KernelFisherClassifier, seed: int, before: Any) -> None:
     """Give a classifier of states a seed, if it has none, and the kernel that an earlier one has chosen.
 
-    Alignments change little from round to round: the kernel is chosen once, unless its metric is learned.
+    Alignments change little from round to round: the kernel is chosen once, unless relevances are asked for.
     """
     if model.random_state is None:
         model.random_state = seed
-    relevance = model.relevance
-    if before is not None and (relevance is None or (isinstance(relevance, str) and relevance == "auto")):
+    if before is not None and not asks_for_relevance(model.relevance):
         model.kernel = before.kernel_

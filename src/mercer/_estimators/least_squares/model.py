@@ -14,6 +14,7 @@ from mercer._estimators.base import read_blocks, schema_of
 from mercer._estimators.fitted import Fitted, Waiting, atomic_update, fitted, with_state
 from mercer._estimators.leave_one_out import LeaveOneOutModel
 from mercer._estimators.parameters import (
+    asks_for_relevance,
     common_spec,
     folds_of_rows,
     generator,
@@ -302,21 +303,16 @@ def spec_of(model: LeastSquaresModel) -> FitSpec:
 
 def _check_learned(model: LeastSquaresModel) -> None:
     """What is learned before a fit is learned with the norm of the function as penalty."""
-    asked = _is_asked_for(model.relevance)
+    asked = asks_for_relevance(model.relevance)
     what = "relevance is" if asked else "weights of kernels are learned"
     learned = asked or isinstance(as_kernel(model.kernel), WeightedSum)
     if learned and model.penalty != "rkhs":
         raise ValueError(f'{what} for penalty="rkhs", not {model.penalty!r}')
 
 
-def _is_asked_for(relevance: Any) -> bool:
-    """Whether relevances are learned whatever the kernel and the rows."""
-    return relevance is not None and not (isinstance(relevance, str) and relevance == "auto")
-
-
 def _relevance_of(model: LeastSquaresModel) -> Features | None:
     """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
-    if not _is_asked_for(model.relevance):
+    if not asks_for_relevance(model.relevance):
         chosen = model.relevance is not None and isinstance(model.kernel, str) and model.kernel == "auto"
         plain = model.penalty == "rkhs" and model.invariances is None
         return Features(if_enough=True) if chosen and plain else None
