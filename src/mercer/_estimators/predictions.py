@@ -1,5 +1,6 @@
 """Predictions of fitted models from their outputs: labels, probabilities or values, for rows from any source."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,7 +100,12 @@ class ClassifierPredictions(LabelPredictions, KernelModel):
 
     def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
         """Outputs (n, q), and the share (n,) of their evidence that counts; None: all of it."""
-        return self._outputs(X), None
+        check_is_fitted(self)
+        return self._evaluated(X, self._scored()), None
+
+    def _scored(self) -> Callable[[Any], Floats]:
+        """The functions from whose outputs the rule makes probabilities."""
+        return self._expansion()
 
 
 class HeldOutProbabilities:
@@ -147,8 +153,8 @@ class NoveltyPredictions(ClassifierPredictions):
     def _evidence(self, X: Any) -> tuple[Floats, Array | None]:
         check_is_fitted(self)
         if self.unexplained_variance_ is None:
-            return self._outputs(X), None
-        f, trust = self._expansion(), self.unexplained_variance_.trust
+            return super()._evidence(X)
+        f, trust = self._scored(), self.unexplained_variance_.trust
         both = self._evaluated(X, lambda rows: np.column_stack([f(rows), trust(rows)]))
         return both[:, :-1], both[:, -1].astype(np.float64)
 

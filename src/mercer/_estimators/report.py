@@ -41,6 +41,7 @@ class Report:
     held_out: str
     searched: str
     loo: str
+    probabilities: str
     degrees_of_freedom: float
     rank: int | None
     negative: float | None
@@ -68,6 +69,7 @@ class Report:
             held_out=result.held_out,
             searched=_searched(solution.paths) if result.sparse is None else _tried(solution.paths),
             loo=targets.score_words(score) + (BEST if several else ""),
+            probabilities=solution.probabilities,
             degrees_of_freedom=solution.degrees_of_freedom,
             rank=solution.rank,
             negative=solution.negative,
@@ -90,6 +92,7 @@ class Report:
             "chosen by": f"{_value(self.criterion, self.criterion_value)}, holding out {self.held_out}",
             "compared": self.searched,
             "held-out rows": self.loo,
+            "probabilities": self.probabilities,
             "degrees of freedom": f"{self.degrees_of_freedom:.1f}",
             "kernel matrix": self._matrix(),
             "learned": self.learned,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._expansion import Expansion
+from mercer._fitting.class_probabilities import LogisticProblem, with_logits
 from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData
 from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.kernel_learning.relevance import Features
@@ -26,7 +27,7 @@ from mercer._fitting.memory import (
     exact_threads,
 )
 from mercer._fitting.notices import warn_of_indefinite, warn_of_scales
-from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
+from mercer._fitting.result import ChosenSolution, FitResult, LogitSolution, held_out_words
 from mercer._fitting.selection.all_points import FitsByAlpha, extent_of, is_definite, root_fit, trial_at_all_points
 from mercer._fitting.selection.alpha import alphas_to_try, choose_alpha, choose_near
 from mercer._fitting.selection.comparison import ComparisonProblem, KernelComparison, compare_kernels
@@ -34,12 +35,12 @@ from mercer._fitting.selection.path import ALPHAS, Trial, path_of
 from mercer._fitting.selection.problem import ExactProblem, at_points
 from mercer._fitting.selection.search import best_of, climb
 from mercer._fitting.spec import FitSpec
-from mercer._fitting.training import inputs_before_sample, training_of, warn_of_fit
+from mercer._fitting.training import at_rows, inputs_before_sample, training_of, warn_of_fit
 from mercer._gram import gram
 from mercer._gram.blocks import MATRICES_HELD
 from mercer._linalg import blas_threads, limit_threads
 from mercer._linalg.threads import INTERRUPTIBLE_ROWS, at_most
-from mercer._scores.targets import Targets
+from mercer._scores.targets import ClassTargets, Targets
 from mercer._scores.training_rows import Folds, Training
 from mercer._solvers import decompose
 from mercer._solvers.exact_fits import SpectrumFit
@@ -64,7 +65,8 @@ class ExactFit:
 
     Rows without weight, all but those of number ``used``, are ignored in the fit, and thus always held out; with
     folds, together with the rest of theirs. ``inputs_for`` gives the memory of fits with fewer centers;
-    ``learned`` is what the kernel had to learn, None: nothing.
+    ``learned`` is what the kernel had to learn, None: nothing; ``logits``: whether a second fit may give the
+    probabilities.
     """
 
     kernel: Kernel
@@ -76,6 +78,7 @@ class ExactFit:
     inputs_for: InputsForCenters
     names: Sequence[str] | None = None
     learned: LearnedKernel | None = None
+    logits: bool = False
 
     @classmethod
     def of(
@@ -110,7 +113,7 @@ class ExactFit:
             asked = replace(spec, centers=centers)
             return inputs_before_sample(asked, block.X, q, block.n_rows, targets.has_classes, rows).with_labels
 
-        return cls(spec.kernel, targets, training, weighted, used, problem, inputs_for, names)
+        return cls(spec.kernel, targets, training, weighted, used, problem, inputs_for, names, logits=spec.logits)
 
     @property
     def is_within_budget(self) -> bool:
@@ -164,11 +167,13 @@ class ExactFit:
         solution = fit_compared(compared, self._prepared)
         if self.learned is None or not self.learned.is_new:
             return solution
-        return replace(solution, loo=self._without_own_part(solution, self.learned))
+        loo = self._without_own_part(solution, self.learned)
+        return replace(solution, loo=loo, loo_of_kernel=solution.loo)
 
     def conclude(self, solution: ChosenSolution) -> FitResult:
         """The fit, with warnings of what may be wrong with it."""
         training, used, observations = self.training, self.used, self.problem.observations
+        solution = self._with_logits(solution)
         warn_of_indefinite(solution.kernel, solution.negative or 0.0)
         warn_of_fit(self.weighted.X, solution)
         support = used[observations.rows.first]
@@ -190,6 +195,17 @@ class ExactFit:
             observations=observations,
             learned=self.learned,
         )
+
+    def _with_logits(self, solution: ChosenSolution) -> ChosenSolution:
+        """With functions for the probabilities, if they are asked for and better."""
+        targets, used, learned = self.targets, self.used, self.learned
+        if not self.logits or not isinstance(targets, ClassTargets):
+            return solution
+        log_loss = targets.log_loss(self.training)
+        given = LogisticProblem(self._prepared, lambda rows: log_loss(used[rows]), solution.kernel)
+        parts = [] if learned is None else learned.kernels_without(solution.kernel, self.problem.X)
+        without = [(kernel, np.flatnonzero(learned.part == f)) for f, kernel in enumerate(parts) if learned]
+        return with_logits(solution, given, without)
 
     def score_of(self, solution: ChosenSolution) -> float:
         """The criterion of its leave-one-out outputs."""
@@ -235,7 +251,20 @@ def _at_all_rows(solution: ChosenSolution, training: Training, used: Indices, ce
     if loo_opposite is not None:
         loo_opposite[used] = solution.loo_opposite
     fitted[used], loo[used] = solution.fitted, solution.loo
-    return replace(solution, fitted=fitted, loo=loo, loo_opposite=loo_opposite)
+    logits = None if solution.logits is None else _logits_at_all_rows(solution, training, used, centers)
+    return replace(solution, fitted=fitted, loo=loo, loo_opposite=loo_opposite, logits=logits)
+
+
+def _logits_at_all_rows(
+    solution: ChosenSolution, training: Training, used: Indices, centers: Any
+) -> LogitSolution:
+    """Logits of all rows, in the same way."""
+    logits = solution.logits
+    assert logits is not None
+    outputs = Expansion(solution.kernel, centers, logits.coef, logits.intercept)(training.X).astype(np.float64)
+    opposite = logits.loo_opposite
+    loo_opposite = None if opposite is None else at_rows(outputs, used, opposite)
+    return replace(logits, loo=at_rows(outputs, used, logits.loo), loo_opposite=loo_opposite)
 
 
 def fit_compared(compared: KernelComparison, problem: ExactProblem) -> ChosenSolution:

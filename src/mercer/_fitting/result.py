@@ -22,6 +22,19 @@ from mercer.kernels._base import Kernel
 
 
 @dataclass(frozen=True)
+class LogitSolution:
+    """Functions of the same centers whose outputs are logits: coef (m, q), intercept (q,), fitted with the
+    logistic loss and this alpha, and leave-one-out outputs (n, q), also under the opposite reading of weights.
+    """
+
+    alpha: float
+    coef: Array
+    intercept: Array
+    loo: Array
+    loo_opposite: Array | None = None
+
+
+@dataclass(frozen=True)
 class ChosenSolution:
     """The chosen kernel and alpha, coef (m, q), intercept (q,), fitted and leave-one-out outputs of n rows (n, q).
 
@@ -30,6 +43,8 @@ class ChosenSolution:
     importance, if they are ambiguous. ``rank`` is that of the kernel matrix, None: not computed; ``negative`` the
     clipped negative part in units of the largest eigenvalue, None: not known; ``error`` a bound on rounding errors
     of outputs, in units of the spread of the targets; ``fold_models`` holds models without a fold.
+    ``loo_of_kernel`` (n, q) are those with a kernel that was learned from all rows, None: that is ``loo``.
+    ``logits`` give the probabilities, None: the outputs do; ``probabilities`` states why.
     """
 
     kernel: Kernel
@@ -45,6 +60,9 @@ class ChosenSolution:
     negative: float | None = None
     error: float | None = None
     fold_models: Mapping[int, Coefficients] = field(default_factory=dict)
+    loo_of_kernel: Array | None = None
+    logits: LogitSolution | None = None
+    probabilities: str = ""
 
     def of_rows(self, rows: Indices) -> "ChosenSolution":
         """With the outputs of some rows only."""

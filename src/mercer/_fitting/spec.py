@@ -76,7 +76,8 @@ class FitSpec:
     ``copies`` join the rows; changes of f by ``tangents`` are penalized instead, with one of the weights ``mus``.
     ``relevance``: features have gammas as far as they matter; None: all have the same. ``loss`` makes the fit a
     program, with the part ``l1_share`` of sum_j |c_j| in the penalty "elastic_net"; None: least squares.
-    ``sparse``: how centers are selected one after another; None: they are not.
+    ``sparse``: how centers are selected one after another; None: they are not. ``logits``: whether probabilities
+    may come from a second fit, with the logistic loss.
     """
 
     kernel: Kernel
@@ -95,6 +96,7 @@ class FitSpec:
     loss: LossChoice | None = None
     l1_share: float = 0.0
     sparse: SparseSettings | None = None
+    logits: bool = False
 
     @cached_property
     def budget(self) -> Budget:

@@ -9,6 +9,7 @@ A targets object is complete: it has its classes, or the shape of its values. Fi
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -44,7 +45,8 @@ SCORE_GAP = 0.02
 
 class Outputs(Protocol):
     """Outputs (n, q) of the training rows: fitted, leave-one-out, and leave-one-out under the opposite reading
-    of weights, where these are ambiguous; coefficients and intercept of f; degrees of freedom.
+    of weights, where these are ambiguous; coefficients and intercept of f; degrees of freedom;
+    ``logits`` if other functions than f give the probabilities.
     """
 
     @property
@@ -59,6 +61,17 @@ class Outputs(Protocol):
     def intercept(self) -> Array: ...
     @property
     def degrees_of_freedom(self) -> float: ...
+    @property
+    def logits(self) -> "LogitOutputs | None": ...
+
+
+class LogitOutputs(Protocol):
+    """Leave-one-out outputs (n, q), and those under the opposite reading of weights, where these are ambiguous."""
+
+    @property
+    def loo(self) -> Array: ...
+    @property
+    def loo_opposite(self) -> Array | None: ...
 
 
 @dataclass(frozen=True)
@@ -132,6 +145,10 @@ class ClassTargets:
 
         return for_rows
 
+    def log_loss(self, training: Training) -> TargetCriterion:
+        """The log-loss of calibrated probabilities, whatever leave-one-out minimizes."""
+        return replace(self, decision=replace(self.decision, criterion="log_loss")).criterion(training)
+
     def conclude(
         self,
         training: Training,
@@ -144,31 +161,45 @@ class ClassTargets:
         label, trust = class_numbers(training.Y), training.trust
         share, scatter = self._shares(training, moments), _scatter(training, outputs, moments)
         fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
-        crossed = self.rule(fit, share, group=training.group)
-        rule, proba = crossed.rule, crossed.probabilities(outputs.loo, trust)
+        evidence: LogitOutputs = outputs if outputs.logits is None else outputs.logits
+        discriminant = self.rule(fit, share, group=training.group)
+        rule_of = partial(self.rule, share=share, group=training.group, directed=evidence is outputs)
+        crossed = discriminant if evidence is outputs else rule_of(replace(fit, loo=evidence.loo))
+        rule, proba = crossed.rule, crossed.probabilities(evidence.loo, trust)
         # The class of a row is not known without it if it is the only one.
         count = np.bincount(label, np.where(training.weight > 0, training.count, 0.0))
         known = np.where(count[label] > 1, label, -1)
         score = accuracy(proba, known, fit.weight)
-        if outputs.loo_opposite is not None:
-            other = self.rule(replace(fit, loo=outputs.loo_opposite), share, group=training.group)
+        if evidence.loo_opposite is not None:
+            other = rule_of(replace(fit, loo=evidence.loo_opposite))
             # Parts of the rows depend on the outputs: the rules of all rows differ by the meaning only.
-            first = accuracy(rule.probabilities(outputs.loo, trust), known, fit.weight)
-            second = accuracy(other.rule.probabilities(outputs.loo_opposite, trust), known, fit.weight)
-            opposite = accuracy(other.probabilities(outputs.loo_opposite, trust), known, fit.weight)
+            first = accuracy(rule.probabilities(evidence.loo, trust), known, fit.weight)
+            second = accuracy(other.rule.probabilities(evidence.loo_opposite, trust), known, fit.weight)
+            opposite = accuracy(other.probabilities(evidence.loo_opposite, trust), known, fit.weight)
             warn_of_weights(training.reading, score, opposite, gap=abs(first - second))
         held_out = {
             "loo_outputs_": outputs.loo,
-            "loo_decision_": crossed.decision(outputs.loo, trust),
+            "loo_decision_": crossed.decision(evidence.loo, trust),
             "loo_proba_": proba,
             "loo_score_": score,
         }
-        return self.known | self.attributes(rule, share, scatter) | held_out
+        shown = self.attributes(discriminant.rule, share, scatter)
+        both = replace(rule, directions=discriminant.rule.directions)
+        return self.known | shown | {"rule_": both} | held_out
 
     def rule(
-        self, fit: ClassFit, share: Array, *, streamed: bool = False, group: Indices | None = None
+        self,
+        fit: ClassFit,
+        share: Array,
+        *,
+        streamed: bool = False,
+        group: Indices | None = None,
+        directed: bool = True,
     ) -> CrossFittedRule:
-        """The decision rule from held-out rows, for classes of these shares (k,); groups (n,) stay together."""
+        """The decision rule from held-out rows, for classes of these shares (k,); groups (n,) stay together.
+
+        ``directed``: outputs are those of least squares, which have discriminant directions.
+        """
         how = self.decision
         return make_rule(
             fit,
@@ -178,7 +209,7 @@ class ClassTargets:
             prior_shift=odds_shift(share, share if how.priors is None else how.priors),
             streamed=streamed,
             moderate=how.moderate,
-            directed=how.directed,
+            directed=how.directed and directed,
             group=group,
         )
 

@@ -244,9 +244,11 @@ def _not_exported(model: Any) -> TypeError:
 
 
 def _expansion(model: Any) -> Formula:
-    """The outputs of the model before anything becomes of them."""
-    coef = np.asarray(model.dual_coef_, dtype=np.float64)
-    intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    """The outputs of the model before anything becomes of them, of a classifier those for its probabilities."""
+    logits = getattr(model, "logit_coef_", None)
+    coef = np.asarray(model.dual_coef_ if logits is None else logits, dtype=np.float64)
+    constant = model.intercept_ if logits is None else model.logit_intercept_
+    intercept = np.atleast_1d(np.asarray(constant, dtype=np.float64))
     kernels = getattr(model, "kernels_", (model.kernel_,))
     number = getattr(model, "center_kernel_", np.zeros(len(coef), dtype=np.intp))
     centers = _converted(model.X_fit_, kernels[0])

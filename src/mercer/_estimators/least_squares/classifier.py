@@ -1,13 +1,16 @@
 """The kernel Fisher discriminant classifier."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from mercer._estimators.fitted import atomic_update
+from mercer._estimators.fitted import atomic_update, fitted
 from mercer._estimators.least_squares.model import LeastSquaresModel
 from mercer._estimators.parameters import check_declared
 from mercer._estimators.predictions import DiscriminantPredictions, HeldOutProbabilities, NoveltyPredictions
+from mercer._expansion import Expansion
+from mercer._types import Array, Floats
 from mercer.kernels import Kernel
 
 
@@ -108,6 +111,12 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         with ``kernel="auto"`` the same from at most 2000 rows where every row is a center, of at least 1000 dense
         ones, or where there are more rows than are compared; a fit takes two to three times as long. With other
         kernels, another penalty or ``invariances`` as None.
+    probabilities : {"auto", "logistic", "discriminant"}, default="auto"
+        Where probabilities, and with them labels and ``decision_function``, come from. "discriminant": from f.
+        "logistic": where every row is a center, from second functions of the same kernel and centers, fitted with
+        the logistic loss (kernel logistic regression), if leave-one-out shows that their log-loss is lower by more
+        than its standard error; otherwise from f. "auto": with ``kernel="auto"`` the same. Directions,
+        ``transform`` and ``loo_outputs_`` are those of the discriminant in any case. Not after ``partial_fit``.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -144,6 +153,9 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         Its probabilities.
     loo_outputs_ : ndarray of shape (n, 1) or (n, n_classes)
         f of every training row for the model fitted without it.
+    logit_coef_, logit_intercept_ : ndarray (m, q) and (q,), or None
+        Coefficients and intercept of the functions with the logistic loss, from which probabilities come; None:
+        they come from f.
     loo_score_ : float
         Leave-one-out accuracy with the chosen kernel, alpha and centers, weighted by the weights of rows and
         classes: a little too high where rows are few, since they are the best of many; :meth:`nested_score` is
@@ -198,6 +210,9 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
     0.1
     """
 
+    logit_coef_ = fitted[Array | None]()
+    logit_intercept_ = fitted[Array | None]()
+
     _moderates = True
 
     def __init__(
@@ -218,6 +233,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         invariances: Any = None,
         mu: float | str | None = None,
         relevance: Any = "auto",
+        probabilities: str = "auto",
         loo_rows: int | None = 10_000,
         max_memory: float | None = None,
         random_state: Any = None,
@@ -238,6 +254,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         self.invariances = invariances
         self.mu = mu
         self.relevance = relevance
+        self.probabilities = probabilities
         self.loo_rows = loo_rows
         self.max_memory = max_memory
         self.random_state = random_state
@@ -274,3 +291,8 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         if classes is not None and hasattr(self, "_moments"):
             check_declared(classes, self.classes_)
         return self._add(X, y, sample_weight, decay, classes)
+
+    def _scored(self) -> Callable[[Any], Floats]:
+        if self.logit_coef_ is None or self.logit_intercept_ is None:
+            return self._expansion()
+        return Expansion(self.kernel_, self.X_fit_, self.logit_coef_, self.logit_intercept_)

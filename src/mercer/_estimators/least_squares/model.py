@@ -48,6 +48,8 @@ from mercer.rows._virtual import as_copies, rows_for_each
 
 # The sums depend on these parameters: they must not change between batches.
 FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
+# Where probabilities come from.
+PROBABILITIES = ("auto", "logistic", "discriminant")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
 MUS: tuple[float, ...] = (0.0, 0.01, 0.1, 1.0, 10.0)
 
@@ -105,6 +107,7 @@ class LeastSquaresModel(LeaveOneOutModel):
     invariances: Any = None
     mu: float | str | None = None
     relevance: Any = "auto"
+    probabilities: str = "discriminant"
 
     mu_ = fitted[float | None]()
     relevance_ = fitted[Array | None]()
@@ -297,8 +300,42 @@ def spec_of(model: LeastSquaresModel) -> FitSpec:
         intercept=model.fit_intercept,
         loo_rows=model.loo_rows,
         relevance=_relevance_of(model),
+        logits=_may_have_logits(model),
         **_invariance_of(model),
     )
+
+
+def _may_have_logits(model: LeastSquaresModel) -> bool:
+    """Whether probabilities may come from a fit with the logistic loss; what forbids that is an error if asked."""
+    asked = model.probabilities
+    _validation.check_choice("probabilities", asked, PROBABILITIES)
+    if asked == "discriminant" or not is_classifier(model):
+        return False
+    needed: dict[str, tuple[Any, ...]] = {
+        "penalty": ("rkhs",),
+        "threshold": ("bayes",),
+        "calibration": ("logistic",),
+        "criterion": ("brier", "log_loss"),
+        "invariances": (None,),
+        "n_components": (None,),
+    }
+    other = next((name for name, values in needed.items() if not _is_one(getattr(model, name), values)), None)
+    if asked == "logistic" and other is not None:
+        raise ValueError(
+            f'probabilities="logistic" needs {other}={needed[other][0]!r}; {getattr(model, other)!r} is about the '
+            'discriminant: use probabilities="discriminant"'
+        )
+    return other is None and (asked == "logistic" or _is_auto(model.kernel))
+
+
+def _is_one(value: Any, values: tuple[Any, ...]) -> bool:
+    """Whether a value, of any type, is one of some words, or None."""
+    return value is None if values == (None,) else isinstance(value, str) and value in values
+
+
+def _is_auto(kernel: Any) -> bool:
+    """Whether the kernel is the default one."""
+    return isinstance(kernel, str) and kernel == "auto"
 
 
 def _check_learned(model: LeastSquaresModel) -> None:
@@ -313,7 +350,7 @@ def _check_learned(model: LeastSquaresModel) -> None:
 def _relevance_of(model: LeastSquaresModel) -> Features | None:
     """The features whose relevances are learned, for a kernel that can have them; None: all alike."""
     if not asks_for_relevance(model.relevance):
-        chosen = model.relevance is not None and isinstance(model.kernel, str) and model.kernel == "auto"
+        chosen = model.relevance is not None and _is_auto(model.kernel)
         plain = model.penalty == "rkhs" and model.invariances is None
         return Features(if_enough=True) if chosen and plain else None
     features = _features_of(model.relevance)
@@ -377,5 +414,14 @@ def _fixed_parameters(model: LeastSquaresModel) -> dict[str, Any]:
 def _attributes(result: FitResult, spec: FitSpec) -> dict[str, Any]:
     """The fitted attributes of a model, by name."""
     learned = {} if result.learned is None else result.learned.attributes
-    own = {"relevance_": None, "kernel_weights_": None, "mu_": result.mu, "loo_index_": result.index}
+    own: dict[str, Any] = {
+        "relevance_": None,
+        "kernel_weights_": None,
+        "mu_": result.mu,
+        "loo_index_": result.index,
+    }
+    logits = result.solution.logits
+    if result.targets.has_classes:
+        own["logit_coef_"] = None if logits is None else logits.coef
+        own["logit_intercept_"] = None if logits is None else logits.intercept
     return attributes_of(result, spec) | own | learned

@@ -87,6 +87,11 @@ class LearningData:
         taken = order[np.cumsum(np.bincount(fold)[order]) <= most]
         return np.flatnonzero(np.isin(fold, taken))
 
+    @property
+    def share(self) -> Array:
+        """The shares (n,) of the rows in their weight."""
+        return np.asarray(self.weight / self.weight.sum())
+
     def losses(self, f: Expansion) -> Array:
         """Squared errors (n,), summed over targets."""
         losses: Array = ((self.Y - f(self.X)) ** 2).sum(axis=1)
@@ -141,12 +146,12 @@ class Gain:
     @classmethod
     def of(cls, before: Array, after: Array, data: LearningData) -> "Gain":
         """From losses (n,) of the rows without and with what was learned; rows of a fold are not independent."""
-        share = data.weight / data.weight.sum()
-        gain = share * (before - after)
+        share = data.share
+        gain: Array = share * (before - after)
         mean = float(gain.sum())
         deviation = gain - share * mean
         if data.fold is not None:
-            deviation = np.bincount(np.unique(data.fold, return_inverse=True)[1], deviation)
+            deviation = np.bincount(np.unique(data.fold, return_inverse=True)[1], deviation).astype(float)
         return cls(float(before @ share), mean, float(np.sqrt(deviation @ deviation)))
 
     @property

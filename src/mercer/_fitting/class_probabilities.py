@@ -1,0 +1,210 @@
+"""Probabilities by the logistic loss: a second fit with the kernel of the first, kept if held-out rows gain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mercer._fitting.kernel_learning.evidence import Gain, LearningData
+from mercer._fitting.result import ChosenSolution, LogitSolution
+from mercer._fitting.selection.all_points import extent_of
+from mercer._fitting.selection.alpha import scores_near
+from mercer._fitting.selection.problem import ExactProblem
+from mercer._gram import gram, gram_bytes
+from mercer._scores.criteria import CriterionFor
+from mercer._solvers.exact_fits import AlphaFit
+from mercer._solvers.logistic import LogisticFits
+from mercer._solvers.spectrum import Coefficients
+from mercer._types import Array, Indices
+from mercer.errors import NumericalError
+from mercer.kernels._base import Kernel
+from mercer.rows._progress import stage
+from mercer.rows._table import n_rows
+
+# Fewer rows say too little about which loss is better.
+LEAST_ROWS_FOR_LOGITS = 100
+# Alphas are compared on at most this number of rows, with several outputs on fewer, in the same time.
+ROWS_TO_COMPARE = 2000
+# Up to this number of points kernels learned without a part of the rows have fits of their own.
+MOST_WITH_OWN_FITS = 2000
+# The most outputs times points³: half a minute for a factor of each.
+MOST_OPERATIONS_OF_LOGITS = 1e12
+# Curvatures of the squared loss are at least four times those of the logistic one.
+CURVATURES = 4.0
+# Standard errors by which the log-loss of a larger alpha may be larger than the least.
+STANDARD_ERRORS_OF_ALPHA = 0.5
+# Alphas may be this many times smaller or larger.
+FARTHEST_ALPHA = 1e4
+# Matrices in memory besides those of the first fit.
+MORE_MATRICES = 1
+
+
+@dataclass(frozen=True)
+class LogisticProblem:
+    """Points with labels, the log-loss of held-out rows, and the kernel of the first fit."""
+
+    problem: ExactProblem
+    log_loss: CriterionFor
+    kernel: Kernel
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.problem.observations.Y.shape[1])
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether there are enough rows, and time and memory for the fits."""
+        problem, u = self.problem, n_rows(self.problem.X)
+        definite = problem.penalty == "rkhs" and self.kernel.positive_semidefinite and not self.kernel.takes_values
+        enough = problem.observations.n_counted >= LEAST_ROWS_FOR_LOGITS and not problem.weightless_folds
+        matrices = gram_bytes(u, extent_of(self.kernel, problem).matrices + MORE_MATRICES)
+        short = self.n_outputs * float(u) ** 3 <= MOST_OPERATIONS_OF_LOGITS
+        return definite and enough and short and matrices <= problem.budget.n_bytes
+
+    def fits(self, kernel: Kernel) -> LogisticFits:
+        """Fits with every point as a center."""
+        problem = self.problem
+        matrices = extent_of(kernel, problem).matrices + MORE_MATRICES
+        K = np.asarray(gram(kernel, problem.X, budget=problem.budget, matrices=matrices), dtype=np.float64)
+        return LogisticFits(K, problem.observations, problem.intercept, problem.fold)
+
+    def some(self) -> "tuple[LogisticProblem, Indices]":
+        """The problem at random points, as many as alphas are compared on, and which these are."""
+        u = n_rows(self.problem.X)
+        most = int(ROWS_TO_COMPARE / np.cbrt(self.n_outputs))
+        if u <= most:
+            return self, np.arange(u)
+        points = np.sort(np.random.default_rng(0).permutation(u)[:most])
+        rows = np.flatnonzero(np.isin(self.problem.observations.rows.point, points))
+        some = self.problem.at(self.kernel, points)
+        return replace(self, problem=some, log_loss=lambda chosen: self.log_loss(rows[chosen])), points
+
+    @property
+    def rows(self) -> LearningData:
+        """Targets and weights of the rows, and which are held out together."""
+        given = self.problem.observations
+        return LearningData(given.rows.point, given.Y, given.weight, self.problem.fold)
+
+    def losses(self, outputs: Array) -> Array:
+        """Log-losses (n,) of outputs (n, q)."""
+        losses: Array = self.log_loss(np.arange(len(outputs))).losses(outputs[None])[0]
+        return losses
+
+
+@dataclass
+class LogisticComparison:
+    """Fits for several alphas, each from the solution for the one nearest to it."""
+
+    given: LogisticProblem
+    fits: LogisticFits
+    found: dict[float, AlphaFit] = field(default_factory=dict)
+    losses: dict[float, Array] = field(default_factory=dict)
+
+    def scores(self, alphas: Array) -> Array:
+        """Log-losses (a,) of held-out rows."""
+        for alpha in sorted(alphas.tolist(), reverse=True):
+            near = min(self.found, key=lambda known: abs(np.log(known / alpha)), default=None)
+            start = None if near is None else self.found[near].solution
+            self.found[alpha] = self.fits.at(alpha, start)
+            self.losses[alpha] = self.given.losses(self.found[alpha].loo)
+        return np.array([self.losses[alpha] for alpha in alphas.tolist()]) @ self.given.rows.share
+
+    @property
+    def best(self) -> float:
+        """The largest alpha that is not worse than the best one by more than half a standard error.
+
+        Calibration makes good for alphas that are too small, on the rows that it is fitted to.
+        """
+        alphas, rows = sorted(self.losses, reverse=True), self.given.rows
+        least = min(alphas, key=lambda alpha: float(self.losses[alpha] @ rows.share))
+        gains = {alpha: Gain.of(self.losses[alpha], self.losses[least], rows) for alpha in alphas}
+        return next(
+            a for a, gain in gains.items() if a == least or gain.mean <= STANDARD_ERRORS_OF_ALPHA * gain.error
+        )
+
+
+def with_logits(
+    solution: ChosenSolution, given: LogisticProblem, without: Sequence[tuple[Kernel, Indices]]
+) -> ChosenSolution:
+    """The solution with logits, if their held-out log-loss is lower by more than its standard error.
+
+    ``without`` are kernels that were learned without some rows, and these rows.
+    """
+    if not given.is_feasible:
+        return solution
+    try:
+        with stage("fits by the logistic loss", verbose=given.problem.verbose):
+            alpha, fit = _best(solution, given)
+            gain = _gain(solution, given, fit.loo)
+            loo = _without_own_part(solution, given, alpha, fit, without) if _is_sure(gain) else fit.loo
+    except NumericalError:
+        return solution
+    finally:
+        given.problem.budget.release()
+    return _with_better(
+        solution, gain, LogitSolution(alpha, fit.solution.coef, fit.solution.intercept, loo, fit.loo_opposite)
+    )
+
+
+def _with_better(solution: ChosenSolution, gain: Gain, logits: LogitSolution) -> ChosenSolution:
+    """With logits if held-out rows surely gain by them, and words about it in any case."""
+    words = f"log-loss of held-out rows {gain.before:.4f}, by the logistic loss {_change(gain)}"
+    if not _is_sure(gain):
+        return replace(solution, probabilities=f"of the discriminant: {words}")
+    return replace(
+        solution, logits=logits, probabilities=f"by the logistic loss, alpha {logits.alpha:.3g}: {words}"
+    )
+
+
+def _is_sure(gain: Gain) -> bool:
+    return gain.mean > gain.error
+
+
+def _best_of_some(alpha: float, given: LogisticProblem) -> tuple[float, AlphaFit, Indices]:
+    """The best alpha on some points, the fit to them, and which these are; ``alpha`` is that of least squares."""
+    some, points = given.some()
+    comparison, start = LogisticComparison(some, some.fits(given.kernel)), alpha / CURVATURES
+    scores_near(comparison.scores, start, (start / FARTHEST_ALPHA, start * FARTHEST_ALPHA))
+    return comparison.best, comparison.found[comparison.best], points
+
+
+def _best(solution: ChosenSolution, given: LogisticProblem) -> tuple[float, AlphaFit]:
+    """The best alpha on some points, and the fit to all of them with it."""
+    alpha, found, points = _best_of_some(solution.alpha, given)
+    if len(points) == n_rows(given.problem.X):
+        return alpha, found
+    first = Coefficients(np.zeros((n_rows(given.problem.X), given.n_outputs)), found.solution.intercept)
+    first.coef[points] = found.solution.coef
+    return alpha, given.fits(given.kernel).at(alpha, first)
+
+
+def _gain(solution: ChosenSolution, given: LogisticProblem, loo: Array) -> Gain:
+    """What held-out rows gain with the same kernel by outputs (n, q)."""
+    before = solution.loo if solution.loo_of_kernel is None else solution.loo_of_kernel
+    return Gain.of(given.losses(before), given.losses(loo), given.rows)
+
+
+def _change(gain: Gain) -> str:
+    return f"{gain.before - gain.mean:.4f}, {gain.mean:.4f} ± {gain.error:.4f} less"
+
+
+def _without_own_part(
+    solution: ChosenSolution,
+    given: LogisticProblem,
+    alpha: float,
+    fit: AlphaFit,
+    without: Sequence[tuple[Kernel, Indices]],
+) -> Array:
+    """Held-out outputs (n, q) of kernels learned without the part of each row.
+
+    Of many rows, what that changes in the outputs of least squares is added, in units of logits.
+    """
+    if solution.loo_of_kernel is None:
+        return fit.loo
+    if n_rows(given.problem.X) > MOST_WITH_OWN_FITS:
+        unit = fit.loo.std(axis=0) / np.maximum(solution.loo_of_kernel.std(axis=0), np.finfo(float).tiny)
+        return np.asarray(fit.loo + unit * (solution.loo - solution.loo_of_kernel))
+    loo = fit.loo.copy()
+    for kernel, rows in without:
+        loo[rows] = given.fits(kernel).at(alpha, fit.solution).loo[rows]
+    return loo
