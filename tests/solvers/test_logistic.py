@@ -6,7 +6,7 @@ import scipy.optimize
 from scipy.special import expit
 
 from mercer._solvers.logistic import LogisticFits
-from mercer._solvers.spectrum import Observations
+from mercer._solvers.spectrum import Coefficients, Observations
 from mercer.errors import NumericalError
 from mercer.kernels import RBF
 from mercer.rows._distinct import Distinct
@@ -138,3 +138,12 @@ def test_a_matrix_that_is_not_definite():
     K, Y = problem()
     with pytest.raises(NumericalError, match=r"alpha=1\.0e-03 is too small"):
         LogisticFits(K - 2.0 * np.eye(60), observed(Y), intercept=True).at(1e-3)
+
+
+def test_from_outputs_that_are_certain_and_wrong():
+    """Where hardly any curvature is left, steps are too long: the fit begins again."""
+    K, Y = problem()
+    fits = LogisticFits(K, observed(Y), intercept=True)
+    cold = fits.at(1e-3)
+    far = Coefficients(-1e3 * cold.solution.coef, -1e3 * cold.solution.intercept)
+    np.testing.assert_allclose(fits.at(1e-3, far).loo, cold.loo, atol=1e-2)

@@ -33,6 +33,8 @@ MOST_OPERATIONS_OF_LOGITS = 1e12
 CURVATURES = 4.0
 # Standard errors by which the log-loss of a larger alpha may be larger than the least.
 STANDARD_ERRORS_OF_ALPHA = 0.5
+# Gains below this share of the log-loss are none.
+LEAST_GAIN = 1e-4
 # Alphas may be this many times smaller or larger: on the sets measured the best ones were three times smaller to
 # thirteen times larger, and where classes can be separated all small ones are alike.
 FARTHEST_ALPHA = 20.0
@@ -42,11 +44,15 @@ MORE_MATRICES = 1
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    """Points with labels, the log-loss of held-out rows, and the kernel of the first fit."""
+    """Points with labels, the log-loss of held-out rows, and the kernel of the first fit.
+
+    Rows of a ``group`` (n,) may say the same; None: each row is one by itself.
+    """
 
     problem: ExactProblem
     log_loss: CriterionFor
     kernel: Kernel
+    group: Indices | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -54,13 +60,16 @@ class LogisticProblem:
 
     @property
     def is_feasible(self) -> bool:
-        """Whether there are enough rows, and time and memory for the fits."""
+        """Whether there are two classes and enough rows, and time and memory for the fits.
+
+        Of more classes, each against the rest, left-out losses were too good: labels without signal were believed.
+        """
         problem, u = self.problem, n_rows(self.problem.X)
         definite = problem.penalty == "rkhs" and self.kernel.positive_semidefinite and not self.kernel.takes_values
         enough = problem.observations.n_counted >= LEAST_ROWS_FOR_LOGITS and not problem.weightless_folds
         matrices = gram_bytes(u, extent_of(self.kernel, problem).matrices + MORE_MATRICES)
         short = self.n_outputs * float(u) ** 3 <= MOST_OPERATIONS_OF_LOGITS
-        return definite and enough and short and matrices <= problem.budget.n_bytes
+        return self.n_outputs == 1 and definite and enough and short and matrices <= problem.budget.n_bytes
 
     def fits(self, kernel: Kernel) -> LogisticFits:
         """Fits with every point as a center."""
@@ -78,13 +87,17 @@ class LogisticProblem:
         points = np.sort(np.random.default_rng(0).permutation(u)[:most])
         rows = np.flatnonzero(np.isin(self.problem.observations.rows.point, points))
         some = self.problem.at(self.kernel, points)
-        return replace(self, problem=some, log_loss=lambda chosen: self.log_loss(rows[chosen])), points
+        group = None if self.group is None else self.group[rows]
+        return replace(
+            self, problem=some, log_loss=lambda chosen: self.log_loss(rows[chosen]), group=group
+        ), points
 
     @property
     def rows(self) -> LearningData:
         """Targets and weights of the rows, and which are held out together."""
         given = self.problem.observations
-        return LearningData(given.rows.point, given.Y, given.weight, self.problem.fold)
+        count = given.weight / given.unit
+        return LearningData(given.rows.point, given.Y, given.weight, self.group, count=count)
 
     def losses(self, outputs: Array) -> Array:
         """Log-losses (n,) of outputs (n, q)."""
@@ -158,7 +171,7 @@ def _with_better(solution: ChosenSolution, gain: Gain, logits: LogitSolution) ->
 
 
 def _is_sure(gain: Gain) -> bool:
-    return gain.mean > gain.error
+    return gain.mean > max(gain.error, LEAST_GAIN * gain.before)
 
 
 def _best_of_some(alpha: float, given: LogisticProblem) -> tuple[float, AlphaFit, Indices]:

@@ -202,7 +202,8 @@ class ExactFit:
         if not self.logits or not isinstance(targets, ClassTargets):
             return solution
         log_loss = targets.log_loss(self.training)
-        given = LogisticProblem(self._prepared, lambda rows: log_loss(used[rows]), solution.kernel)
+        group = self.weighted.group
+        given = LogisticProblem(self._prepared, lambda rows: log_loss(used[rows]), solution.kernel, group)
         parts = [] if learned is None else learned.kernels_without(solution.kernel, self.problem.X)
         without = [(kernel, np.flatnonzero(learned.part == f)) for f, kernel in enumerate(parts) if learned]
         return with_logits(solution, given, without)

@@ -62,15 +62,14 @@ class LogisticFits:
         )
 
     def _output(self, j: int, alpha: float, coef: Array, intercept: float) -> AlphaFit:
-        given = self.observations
-        shares = _shares(given)[:, j]
-        here = _LogisticPoint.of(self, shares, alpha, coef, intercept)
-        for _ in range(MOST_LOGISTIC_STEPS):
-            step = here.step()
-            here = here.after(step)
-            if step.decrement <= LAST_LOGISTIC_DECREMENT * here.weight.sum():
-                break
-        return self._last_step(j, alpha, here.f)
+        start = _LogisticPoint.of(self, _shares(self.observations)[:, j], alpha, coef, intercept)
+        found = start.minimum()
+        if found is None and coef.any():
+            # From outputs that are certain, and wrong, steps lead nowhere: hardly any curvature is left there.
+            found = replace(start, coef=np.zeros_like(coef), product=np.zeros_like(coef), intercept=0.0).minimum()
+        if found is None:
+            raise NumericalError(f"Newton steps of the logistic loss end before the minimum for alpha={alpha:.1e}")
+        return self._last_step(j, alpha, found.f)
 
     def _last_step(self, j: int, alpha: float, f: Array) -> AlphaFit:
         """Least squares to working targets at outputs f (u,)."""
@@ -142,6 +141,19 @@ class _LogisticPoint:
         f = self.f
         loss = np.logaddexp(0.0, f) - self.shares * f
         return float(self.weight @ loss + 0.5 * self.alpha * self.coef @ self.product)
+
+    def minimum(self) -> "_LogisticPoint | None":
+        """The point that steps lead to, from which one more is exact; None: they do not get there."""
+        here = self
+        for _ in range(MOST_LOGISTIC_STEPS):
+            step = here.step()
+            there = here.after(step)
+            if step.decrement <= LAST_LOGISTIC_DECREMENT * here.weight.sum():
+                return there
+            if there is here:
+                return None
+            here = there
+        return None
 
     def step(self) -> _LogisticStep:
         """Newton's."""

@@ -113,10 +113,11 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         kernels, another penalty or ``invariances`` as None.
     probabilities : {"auto", "logistic", "discriminant"}, default="auto"
         Where probabilities, and with them labels and ``decision_function``, come from. "discriminant": from f.
-        "logistic": where every row is a center, from second functions of the same kernel and centers, fitted with
-        the logistic loss (kernel logistic regression), if leave-one-out shows that their log-loss is lower by more
-        than its standard error; otherwise from f. "auto": with ``kernel="auto"`` the same. Directions,
-        ``transform`` and ``loo_outputs_`` are those of the discriminant in any case. Not after ``partial_fit``.
+        "logistic": with two classes and every row, at least 100, a center, from a second function of the same
+        kernel and centers, fitted with the logistic loss (kernel logistic regression), if leave-one-out shows that
+        its log-loss is lower by more than its standard error; otherwise from f. "auto": with ``kernel="auto"`` the
+        same. Directions, ``transform`` and ``loo_outputs_`` are those of the discriminant in any case. Not after
+        ``partial_fit``.
     loo_rows : int or None, default=10000
         With centers: number of rows drawn at random on which the kernel is chosen, and for which leave-one-out
         predictions from the fit to all rows are computed. None: all of them. Centers are selected among these
@@ -154,7 +155,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
     loo_outputs_ : ndarray of shape (n, 1) or (n, n_classes)
         f of every training row for the model fitted without it.
     logit_coef_, logit_intercept_ : ndarray (m, q) and (q,), or None
-        Coefficients and intercept of the functions with the logistic loss, from which probabilities come; None:
+        Coefficients and intercept of the function with the logistic loss, from which probabilities come; None:
         they come from f.
     loo_score_ : float
         Leave-one-out accuracy with the chosen kernel, alpha and centers, weighted by the weights of rows and

@@ -64,7 +64,8 @@ class LearnedKernel(ABC):
 class LearningData:
     """Rows X with targets Y (n, q), weights (n,), and folds (n,) held out together, or None.
 
-    Features of one ``group`` (d,) have one relevance; None: each has its own.
+    Features of one ``group`` (d,) have one relevance; None: each has its own. Each row stands for ``count`` (n,)
+    equal ones; None: for itself.
     """
 
     X: Any
@@ -72,10 +73,12 @@ class LearningData:
     weight: Array
     fold: Indices | None = None
     group: Indices | None = None
+    count: Array | None = None
 
     def some(self, rows: Indices) -> "LearningData":
         fold = None if self.fold is None else self.fold[rows]
-        return LearningData(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group)
+        count = None if self.count is None else self.count[rows]
+        return LearningData(take(self.X, rows), self.Y[rows], self.weight[rows], fold, self.group, count)
 
     def drawn(self, most: int, rng: np.random.Generator) -> Indices:
         """At most this number of random rows, in their order; whole folds, so that no other row says the same."""
@@ -150,6 +153,8 @@ class Gain:
         gain: Array = share * (before - after)
         mean = float(gain.sum())
         deviation = gain - share * mean
+        if data.fold is None and data.count is not None:
+            deviation /= np.sqrt(data.count)
         if data.fold is not None:
             deviation = np.bincount(np.unique(data.fold, return_inverse=True)[1], deviation).astype(float)
         return cls(float(before @ share), mean, float(np.sqrt(deviation @ deviation)))
