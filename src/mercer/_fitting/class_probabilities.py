@@ -62,7 +62,7 @@ class LogisticProblem:
     def is_feasible(self) -> bool:
         """Whether there are two classes and enough rows, and time and memory for the fits.
 
-        Of more classes, each against the rest, left-out losses were too good: labels without signal were believed.
+        Of more classes, each against the rest, held-out losses were too good: labels without signal were believed.
         """
         problem, u = self.problem, n_rows(self.problem.X)
         definite = problem.penalty == "rkhs" and self.kernel.positive_semidefinite and not self.kernel.takes_values
