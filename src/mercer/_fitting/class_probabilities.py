@@ -23,12 +23,10 @@ from mercer.rows._table import n_rows
 
 # Fewer rows say too little about which loss is better.
 LEAST_ROWS_FOR_LOGITS = 100
-# Alphas are compared on at most this number of rows, with several outputs on fewer, in the same time.
+# Alphas are compared on at most this number of rows.
 ROWS_TO_COMPARE = 1500
 # Up to this number of points kernels learned without a part of the rows have fits of their own.
 MOST_WITH_OWN_FITS = 2000
-# The most outputs times points³: half a minute for a factor of each.
-MOST_OPERATIONS_OF_LOGITS = 1e12
 # Curvatures of the squared loss are at least four times those of the logistic one.
 CURVATURES = 4.0
 # Standard errors by which the log-loss of a larger alpha may be larger than the least.
@@ -55,12 +53,8 @@ class LogisticProblem:
     group: Indices | None = None
 
     @property
-    def n_outputs(self) -> int:
-        return int(self.problem.observations.Y.shape[1])
-
-    @property
     def is_feasible(self) -> bool:
-        """Whether there are two classes and enough rows, and time and memory for the fits.
+        """Whether there are two classes and enough rows, and memory for the fits.
 
         Of more classes, each against the rest, held-out losses were too good: labels without signal were believed.
         """
@@ -68,8 +62,8 @@ class LogisticProblem:
         definite = problem.penalty == "rkhs" and self.kernel.positive_semidefinite and not self.kernel.takes_values
         enough = problem.observations.n_counted >= LEAST_ROWS_FOR_LOGITS and not problem.weightless_folds
         matrices = gram_bytes(u, extent_of(self.kernel, problem).matrices + MORE_MATRICES)
-        short = self.n_outputs * float(u) ** 3 <= MOST_OPERATIONS_OF_LOGITS
-        return self.n_outputs == 1 and definite and enough and short and matrices <= problem.budget.n_bytes
+        two = problem.observations.Y.shape[1] == 1
+        return two and definite and enough and matrices <= problem.budget.n_bytes
 
     def fits(self, kernel: Kernel) -> LogisticFits:
         """Fits with every point as a center."""
@@ -81,10 +75,9 @@ class LogisticProblem:
     def some(self) -> "tuple[LogisticProblem, Indices]":
         """The problem at random points, as many as alphas are compared on, and which these are."""
         u = n_rows(self.problem.X)
-        most = int(ROWS_TO_COMPARE / np.cbrt(self.n_outputs))
-        if u <= most:
+        if u <= ROWS_TO_COMPARE:
             return self, np.arange(u)
-        points = np.sort(np.random.default_rng(0).permutation(u)[:most])
+        points = np.sort(np.random.default_rng(0).permutation(u)[:ROWS_TO_COMPARE])
         rows = np.flatnonzero(np.isin(self.problem.observations.rows.point, points))
         some = self.problem.at(self.kernel, points)
         group = None if self.group is None else self.group[rows]
@@ -162,7 +155,8 @@ def with_logits(
 
 def _with_better(solution: ChosenSolution, gain: Gain, logits: LogitSolution) -> ChosenSolution:
     """With logits if held-out rows surely gain by them, and words about it in any case."""
-    words = f"log-loss of held-out rows {gain.before:.4f}, by the logistic loss {_change(gain)}"
+    change = f"{gain.before - gain.mean:.4f}, {gain.mean:.4f} ± {gain.error:.4f} less"
+    words = f"log-loss of held-out rows {gain.before:.4f}, by the logistic loss {change}"
     if not _is_sure(gain):
         return replace(solution, probabilities=f"of the discriminant: {words}")
     return replace(
@@ -174,20 +168,16 @@ def _is_sure(gain: Gain) -> bool:
     return gain.mean > max(gain.error, LEAST_GAIN * gain.before)
 
 
-def _best_of_some(alpha: float, given: LogisticProblem) -> tuple[float, AlphaFit, Indices]:
-    """The best alpha on some points, the fit to them, and which these are; ``alpha`` is that of least squares."""
-    some, points = given.some()
-    comparison, start = LogisticComparison(some, some.fits(given.kernel)), alpha / CURVATURES
-    scores_near(comparison.scores, start, (start / FARTHEST_ALPHA, start * FARTHEST_ALPHA))
-    return comparison.best, comparison.found[comparison.best], points
-
-
 def _best(solution: ChosenSolution, given: LogisticProblem) -> tuple[float, AlphaFit]:
     """The best alpha on some points, and the fit to all of them with it."""
-    alpha, found, points = _best_of_some(solution.alpha, given)
+    some, points = given.some()
+    comparison, start = LogisticComparison(some, some.fits(given.kernel)), solution.alpha / CURVATURES
+    scores_near(comparison.scores, start, (start / FARTHEST_ALPHA, start * FARTHEST_ALPHA))
+    alpha = comparison.best
+    found = comparison.found[alpha]
     if len(points) == n_rows(given.problem.X):
         return alpha, found
-    first = Coefficients(np.zeros((n_rows(given.problem.X), given.n_outputs)), found.solution.intercept)
+    first = Coefficients(np.zeros((n_rows(given.problem.X), 1)), found.solution.intercept)
     first.coef[points] = found.solution.coef
     return alpha, given.fits(given.kernel).at(alpha, first)
 
@@ -196,10 +186,6 @@ def _gain(solution: ChosenSolution, given: LogisticProblem, loo: Array) -> Gain:
     """What held-out rows gain with the same kernel by outputs (n, q)."""
     before = solution.loo if solution.loo_of_kernel is None else solution.loo_of_kernel
     return Gain.of(given.losses(before), given.losses(loo), given.rows)
-
-
-def _change(gain: Gain) -> str:
-    return f"{gain.before - gain.mean:.4f}, {gain.mean:.4f} ± {gain.error:.4f} less"
 
 
 def _without_own_part(

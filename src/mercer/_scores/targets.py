@@ -46,7 +46,7 @@ SCORE_GAP = 0.02
 class Outputs(Protocol):
     """Outputs (n, q) of the training rows: fitted, leave-one-out, and leave-one-out under the opposite reading
     of weights, where these are ambiguous; coefficients and intercept of f; degrees of freedom;
-    ``logits`` if other functions than f give the probabilities.
+    ``logits`` if another function than f gives the probabilities of two classes.
     """
 
     @property
@@ -163,7 +163,7 @@ class ClassTargets:
         fit = ClassFit(outputs.loo, training.Y, label, training.evidence, scatter)
         evidence: LogitOutputs = outputs if outputs.logits is None else outputs.logits
         discriminant = self.rule(fit, share, group=training.group)
-        rule_of = partial(self.rule, share=share, group=training.group, directed=evidence is outputs)
+        rule_of = partial(self.rule, share=share, group=training.group)
         crossed = discriminant if evidence is outputs else rule_of(replace(fit, loo=evidence.loo))
         rule, proba = crossed.rule, crossed.probabilities(evidence.loo, trust)
         # The class of a row is not known without it if it is the only one.
@@ -184,22 +184,12 @@ class ClassTargets:
             "loo_score_": score,
         }
         shown = self.attributes(discriminant.rule, share, scatter)
-        both = replace(rule, directions=discriminant.rule.directions)
-        return self.known | shown | {"rule_": both} | held_out
+        return self.known | shown | {"rule_": rule} | held_out
 
     def rule(
-        self,
-        fit: ClassFit,
-        share: Array,
-        *,
-        streamed: bool = False,
-        group: Indices | None = None,
-        directed: bool = True,
+        self, fit: ClassFit, share: Array, *, streamed: bool = False, group: Indices | None = None
     ) -> CrossFittedRule:
-        """The decision rule from held-out rows, for classes of these shares (k,); groups (n,) stay together.
-
-        ``directed``: outputs are those of least squares, which have discriminant directions.
-        """
+        """The decision rule from held-out rows, for classes of these shares (k,); groups (n,) stay together."""
         how = self.decision
         return make_rule(
             fit,
@@ -209,7 +199,7 @@ class ClassTargets:
             prior_shift=odds_shift(share, share if how.priors is None else how.priors),
             streamed=streamed,
             moderate=how.moderate,
-            directed=how.directed and directed,
+            directed=how.directed,
             group=group,
         )
 

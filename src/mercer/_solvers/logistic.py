@@ -32,10 +32,10 @@ MOST_LOGISTIC_STEPS, MOST_LOGISTIC_HALVINGS = 50, 20
 
 @dataclass(frozen=True)
 class LogisticFits:
-    """Kernel logistic regressions of each class against the rest, of the second class if there are two.
+    """Kernel logistic regressions of two classes, for any alpha.
 
-    K (u, u) at the points of ``observations``, whose targets are -1 and +1, or indicators; ``fold`` (n,) numbers
-    the rows that are held out together.
+    K (u, u) at the points of ``observations``, whose targets (n, 1) are -1 and +1; ``fold`` (n,) numbers the rows
+    that are held out together.
     """
 
     K: Array
@@ -44,66 +44,41 @@ class LogisticFits:
     fold: Indices | None = None
 
     def at(self, alpha: float, start: Coefficients | None = None) -> AlphaFit:
-        """The fits of all outputs for one alpha, perhaps from the solution for another one."""
-        q = self.observations.Y.shape[1]
-        first = Coefficients(np.zeros((len(self.K), q)), np.zeros(q)) if start is None else start
-        found = [self._output(j, alpha, first.coef[:, j], float(first.intercept[j])) for j in range(q)]
-        opposite = [fit.loo_opposite for fit in found if fit.loo_opposite is not None]
-        return AlphaFit(
-            loo=np.column_stack([fit.loo for fit in found]),
-            loo_opposite=np.column_stack(opposite) if opposite else None,
-            fitted=np.column_stack([fit.fitted for fit in found]),
-            solution=Coefficients(
-                np.column_stack([fit.solution.coef for fit in found]),
-                np.concatenate([fit.solution.intercept for fit in found]),
-            ),
-            degrees_of_freedom=max(fit.degrees_of_freedom for fit in found),
-            error=max(fit.error for fit in found),
-        )
-
-    def _output(self, j: int, alpha: float, coef: Array, intercept: float) -> AlphaFit:
-        start = _LogisticPoint.of(self, _shares(self.observations)[:, j], alpha, coef, intercept)
-        found = start.minimum()
-        if found is None and coef.any():
+        """The fit for one alpha, perhaps from the solution for another one."""
+        nothing = Coefficients(np.zeros((len(self.K), 1)), np.zeros(1))
+        found = _LogisticPoint.of(self, alpha, start or nothing).minimum()
+        if found is None and start is not None:
             # From outputs that are certain, and wrong, steps lead nowhere: hardly any curvature is left there.
-            found = replace(start, coef=np.zeros_like(coef), product=np.zeros_like(coef), intercept=0.0).minimum()
+            found = _LogisticPoint.of(self, alpha, nothing).minimum()
         if found is None:
             raise NumericalError(f"Newton steps of the logistic loss end before the minimum for alpha={alpha:.1e}")
-        return self._last_step(j, alpha, found.f)
+        return self._last_step(alpha, found.f)
 
-    def _last_step(self, j: int, alpha: float, f: Array) -> AlphaFit:
+    def _last_step(self, alpha: float, f: Array) -> AlphaFit:
         """Least squares to working targets at outputs f (u,)."""
         given, p = self.observations, expit(f)
         curvature, point = np.maximum(p * (1.0 - p), LEAST_CURVATURE), given.rows.point
-        label = _labels(given)[:, j]
-        opposite = given.opposite_unit
+        slope, own = _shares(given.Y) - p[point], curvature[point]
         working = replace(
             given,
-            Y=(f[point] + (label - p[point]) / curvature[point])[:, None],
-            weight=given.weight * curvature[point],
-            unit=given.unit * curvature[point],
-            opposite_unit=None if opposite is None else opposite * curvature[point],
+            Y=(f[point] + slope / own)[:, None],
+            weight=given.weight * own,
+            unit=given.unit * own,
+            opposite_unit=None if given.opposite_unit is None else given.opposite_unit * own,
         )
         fits = RootFit(Projected.of(self.K, working.point_weight, intercept=self.intercept), working, self.fold)
         fits.compute(np.array([alpha]))
         return fits.fits[alpha]
 
 
-def _labels(observations: Observations) -> Array:
-    """Targets (n, q) as zeros and ones."""
-    Y = observations.Y
-    return 0.5 * (Y + 1.0) if Y.shape[1] == 1 else Y
-
-
-def _shares(observations: Observations) -> Array:
-    """The share (u, q) of each point's weight that has label one."""
-    Y = observations.point_target
-    return 0.5 * (Y + 1.0) if Y.shape[1] == 1 else Y
+def _shares(Y: Array) -> Array:
+    """The shares (u,) of the second class for mean targets (u, 1)."""
+    return np.asarray(0.5 * (Y[:, 0] + 1.0))
 
 
 @dataclass(frozen=True)
 class _LogisticStep:
-    """Changes of coefficients (u,), of K c (u,) and of the intercept, and half of what it promises, twice over."""
+    """Changes of coefficients (u,), of K c (u,) and of the intercept; minus the slope of the objective."""
 
     coef: Array
     product: Array
@@ -113,7 +88,7 @@ class _LogisticStep:
 
 @dataclass(frozen=True)
 class _LogisticPoint:
-    """Coefficients c and K c (u,), and the intercept, of one output: shares (u,) of label one, weights (u,)."""
+    """Coefficients c and K c (u,), and the intercept, for shares (u,) of the second class and weights (u,)."""
 
     K: Array
     shares: Array
@@ -125,11 +100,11 @@ class _LogisticPoint:
     intercept: float
 
     @classmethod
-    def of(
-        cls, fits: LogisticFits, shares: Array, alpha: float, coef: Array, intercept: float
-    ) -> "_LogisticPoint":
-        weight = fits.observations.point_weight
-        return cls(fits.K, shares, weight, alpha, fits.intercept, coef, fits.K @ coef, intercept)
+    def of(cls, fits: LogisticFits, alpha: float, start: Coefficients) -> "_LogisticPoint":
+        given, coef = fits.observations, start.coef[:, 0]
+        shares, product = _shares(given.point_target), fits.K @ coef
+        at = coef, product, float(start.intercept[0])
+        return cls(fits.K, shares, given.point_weight, alpha, fits.intercept, *at)
 
     @property
     def f(self) -> Array:
