@@ -133,15 +133,19 @@ def read(folder: Path, name: str, seed: int, rows: int) -> Split:
     if name.startswith("ida/"):
         parts = list(read_ida(folder / "ida", name[4:]))
         return parts[seed] if seed < len(parts) else divided(parts[0], seed)
-    classes = name in CLASSIFICATION
     X, y = read_adult(folder) if name == "adult" else _archive(folder, name)
+    return split(X, y, seed, rows, classes=name in CLASSIFICATION)
+
+
+def split(X: Any, y: Array, seed: int, rows: int, *, classes: bool) -> tuple[Any, Array, Any, Array]:
+    """At most so many training rows and MOST_TEST test rows of an array or a frame, with targets."""
     if classes:
         # Classes that have at least five training rows.
         least = max(20.0, 5.0 * len(y) / rows)
         common = np.isin(y, [label for label, count in zip(*np.unique(y, return_counts=True)) if count >= least])
         X, y = X[common], y[common]
     n = min(rows, int(0.7 * len(y)))
-    split = train_test_split(
+    X, X_test, y, y_test = train_test_split(
         X,
         y,
         train_size=n,
@@ -149,7 +153,7 @@ def read(folder: Path, name: str, seed: int, rows: int) -> Split:
         random_state=seed,
         stratify=y if classes else None,
     )
-    return split[0], split[2], split[1], split[3]
+    return X, y, X_test, y_test
 
 
 def divided(part: Split, seed: int) -> Split:
@@ -370,17 +374,18 @@ def measured(
         start = time.perf_counter()
         fitted = model.fit(scaler.transform(X), y)
         seconds = time.perf_counter() - start
-        new = scaler.transform(X_test)
-        if classes:
-            P = np.clip(fitted.predict_proba(new), 1e-12, 1.0)
-            P /= P.sum(axis=1, keepdims=True)
-            return (
-                100.0 * float(np.mean(np.ravel(fitted.predict(new)) != y_test)),
-                log_loss(y_test, P, labels=np.unique(y)),
-                seconds,
-            )
-        error = float(np.mean((fitted.predict(new) - y_test) ** 2) / np.var(y_test))
-        return error**0.5, error, seconds
+        return *scores(fitted, scaler.transform(X_test), y_test, classes=classes), seconds
+
+
+def scores(fitted: Any, new: Any, y: Array, *, classes: bool) -> tuple[float, float]:
+    """Error in % and log-loss of new rows, or the root mean squared error in units of their spread and 1 - R²."""
+    if classes:
+        P = np.clip(fitted.predict_proba(new), 1e-12, 1.0)
+        P /= P.sum(axis=1, keepdims=True)
+        wrong = 100.0 * float(np.mean(np.ravel(fitted.predict(new)) != y))
+        return wrong, log_loss(y, P, labels=fitted.classes_)
+    error = float(np.mean((fitted.predict(new) - y) ** 2) / np.var(y))
+    return error**0.5, error
 
 
 class Store:

@@ -259,6 +259,18 @@ def test_tabular_prints_sets_and_mean_ranks(ida, tmp_path, rng):
     assert picture.stat().st_size > 0
 
 
+def test_raw_tables_prints_adult_in_words_with_gaps(tmp_path, rng):
+    (tmp_path / "adult").mkdir()
+    np.savez(tmp_path / "adult" / "adult.npz", X=rng.integers(2, size=(90, 14)), y=np.arange(90) % 2)
+    adult = ["--data", tmp_path, "--sets", "adult", "--methods", "boosting"]
+    listed = run("raw_tables.py", *adult, "--list").splitlines()[-2].split()
+    assert listed[:4] == ["adult", "90", "14", "income"]
+    lines = run("raw_tables.py", *adult, "--splits", 2).splitlines()
+    # Rows, columns, of which eight hold words, no dates; workclass, occupation and country have gaps.
+    assert [line.split()[1:6] for line in lines if line.startswith("adult ")] == [["90", "14", "8", "0", "3"]]
+    assert sum(line.startswith(("error % ", "log-loss ")) for line in lines) == 2
+
+
 def test_real_rows_prints_models_and_goes_on_from_stored_figures(tmp_path, rng):
     for folder, name in (("small_uci", "magic"), ("letter", "letter")):
         (tmp_path / folder).mkdir()

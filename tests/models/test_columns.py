@@ -224,9 +224,9 @@ def test_sum_of_several_parts_is_searched_along_its_parameters(frame, y):
     assert sum(int(word) for word in str(model.report_).split("compared:")[1].split()[:1]) <= 15 * 3 * 3
 
 
-def test_frame_with_names_is_refused_by_kernels_on_vectors_with_advice(frame, y):
+def test_frame_with_names_is_refused_by_kernels_on_numbers_with_advice(frame, y):
     with pytest.raises(ValueError, match=r"columns 'job', 'town' of X contain text.*OnColumns\(Nominal\(\)"):
-        KernelFisherClassifier().fit(frame, y)
+        SparseFisherClassifier().fit(frame, y)
     with pytest.raises(ValueError, match="column 'job' contains"):
         KernelFisherClassifier(RBF() + OnColumns(Nominal(), ["job"])).fit(frame, y)
 
@@ -273,7 +273,7 @@ def test_missing_numbers_are_an_error_with_a_remedy_that_works():
     with pytest.raises(
         ValueError, match=r'X contains NaN; .*kernel=OnColumns\(RBF\(\), "numbers", missing="mean"\)'
     ):
-        KernelFisherClassifier().fit(holes, y)
+        SparseFisherClassifier().fit(holes, y)
     with pytest.raises(KernelError, match="column 0 has 1 missing value in 40 rows"):
         KernelFisherClassifier(OnColumns(RBF(gamma=1.0), "numbers")).fit(holes, y)
     KernelFisherClassifier(kernel=OnColumns(RBF(), "numbers", missing="mean")).fit(holes, y)

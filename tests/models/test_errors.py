@@ -298,7 +298,7 @@ def test_features_of_different_scale_are_named_if_the_rows_are_a_stream_of_frame
         KernelFisherClassifier(RBF(gamma=1e-8), centers=10).fit([(frame_of(X * [1.0, 1e4]), y)])
 
 
-@pytest.mark.parametrize("model", [KernelFisherClassifier(), OnlineFisherClassifier()], ids=str)
+@pytest.mark.parametrize("model", [SparseFisherClassifier(), OnlineFisherClassifier()], ids=str)
 @pytest.mark.parametrize("dtype", ["object", "category"])
 def test_columns_of_text_are_named(two_classes, model, dtype):
     X, y = two_classes
@@ -319,7 +319,7 @@ def test_a_column_of_text_is_not_blamed_for_missing_numbers(two_classes):
     frame = frame_of(X, size=["1.5"] * 60)
     frame.loc[3, "age"] = np.nan
     with pytest.raises(ValueError, match=r"^X contains NaN; fill missing values"):
-        KernelFisherClassifier().fit(frame, y)
+        SparseFisherClassifier().fit(frame, y)
 
 
 @pytest.mark.parametrize(
@@ -513,7 +513,7 @@ def test_a_column_of_dates_is_named():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": np.arange(8.0), "when": pandas.date_range("2020-01-01", periods=8)})
     with pytest.raises(ValueError, match="column 'when' of X is of type"):
-        mercer.KernelFisherClassifier().fit(frame, np.arange(8) % 2)
+        mercer.SparseFisherClassifier().fit(frame, np.arange(8) % 2)
 
 
 def test_more_centers_than_rows_need_no_memory_for_them():

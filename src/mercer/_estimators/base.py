@@ -1,7 +1,7 @@
 """Base of all kernel models: reading rows from any source in the form their kernel accepts, and evaluating f."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer import _validation
 from mercer._estimators.estimator import MercerEstimator
 from mercer._estimators.fitted import fitted, unfitted
-from mercer._estimators.parameters import read_rows
+from mercer._estimators.parameters import read_rows, row_weight
 from mercer._expansion import Expansion
 from mercer._fitting.data import RowSchema, TrainingData, check_names
 from mercer._scores.targets import Targets
@@ -24,9 +24,11 @@ from mercer.kernels import Kernel, OneOf, as_kernel
 from mercer.rows import MemoryRows, ParquetRows, Rows, as_rows
 from mercer.rows._base import BLOCK_ROWS
 from mercer.rows._columns import NamedColumns, has_columns, read_columns
+from mercer.rows._encoding.columns import TableEncoding
+from mercer.rows._encoding.rule import as_raw, check_kinds, encoding_of, is_raw
 from mercer.rows._resolve import feature_names, is_out_of_core, parquet_rows
 from mercer.rows._sampling.random_sample import Labels
-from mercer.rows._table import as_table, holds_numbers
+from mercer.rows._table import as_table, holds_numbers, n_rows
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
         kernel = as_kernel(kernel)
         # Words such as "names" stand for columns that have names.
         words = kernel.reads is None or any(isinstance(name, str) for name in kernel.reads)
-        named = kernel.input_kind == "columns" and words
+        named = (kernel.input_kind == "columns" and words) or hasattr(model, "columns_")
         form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
         columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
@@ -86,14 +88,19 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
 
 def schema_of(model: Any) -> RowSchema:
     """The columns that a model has read, if it has read any."""
-    names = getattr(model, "feature_names_in_", None)
-    return RowSchema(getattr(model, "n_features_in_", None), names)
+    known = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_", "columns_"))
+    return RowSchema(*known)
 
 
 class KernelModel(MercerEstimator):
     """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
 
     kernel: str | Kernel | Any
+    columns: Mapping[Any, str] | None = None
+    # Whether raw tables become features of numbers.
+    _encodes_tables = False
+
+    columns_ = fitted[TableEncoding](waits=False)
     kernel_ = fitted[Kernel]()
     gamma_ = fitted[float | None]()
     X_fit_ = fitted[Any]()
@@ -108,6 +115,7 @@ class KernelModel(MercerEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._row_kernel.takes_values
         tags.input_tags.sparse = not self._row_kernel.takes_values
+        tags.input_tags.allow_nan = self._encodes_tables and self._row_kernel.takes_vectors
         return tags
 
     def set_params(self, **params: Any) -> Self:
@@ -123,11 +131,17 @@ class KernelModel(MercerEstimator):
         """The kernel that compares the rows X."""
         return as_kernel(self.kernel)
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
-        """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects."""
+    def _read(self, X: Any, *, reset: bool, weight: ArrayLike | None = None) -> Any:
+        """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects.
+
+        Raw tables become numbers; rows without ``weight`` have no say in how.
+        """
         kernel = self._row_kernel
         kind = kernel.input_kind
         X = _validation.unmasked("X", X)
+        encoding = self._encoding_of(X, weight) if reset else getattr(self, "columns_", None)
+        if encoding is not None:
+            return self._encoded(X, encoding, reset=reset)
         X = as_table(X) if kind == "columns" else X
         if kind == "columns" and (has_columns(X) or not holds_numbers(X)):
             return self._read_columns(X, reset=reset)
@@ -149,6 +163,24 @@ class KernelModel(MercerEstimator):
             check_square(X)
         return X
 
+    def _encoding_of(self, X: Any, weight: ArrayLike | None) -> TableEncoding | None:
+        """What the columns of a raw table become; None: rows are not one."""
+        kinds = check_kinds(self.columns)
+        if not (self._encodes_tables and self._row_kernel.takes_vectors):
+            return None
+        if not kinds and not is_raw(X):
+            return None
+        X = as_raw(X)
+        return encoding_of(X, None if weight is None else row_weight(weight, n_rows(X)), kinds)
+
+    def _encoded(self, X: Any, encoding: TableEncoding, *, reset: bool) -> Floats:
+        """The features of a raw table, whose columns are found by their names."""
+        X = as_raw(X)
+        if reset:
+            validate_data(self, X, reset=True, skip_check_array=True)
+            self.columns_ = encoding
+        return encoding.encode(X)
+
     def _read_columns(self, X: Any, *, reset: bool) -> NamedColumns:
         """The columns that the kernel needs, found by name; None: those of the first rows."""
         kernel = self._row_kernel
@@ -165,6 +197,14 @@ class KernelModel(MercerEstimator):
     def _block_validator(self) -> Callable[[int], BlockValidator] | None:
         """From a number of features to the validation of blocks: by position, not by name. None for objects."""
         return BlockValidator if as_kernel(self.kernel).takes_vectors else None
+
+    def _check_of_blocks(self) -> Callable[[Any], Any] | None:
+        """From a block of new rows to what the kernel sees; None: the block itself."""
+        encoding, check = getattr(self, "columns_", None), self._block_validator()
+        if encoding is not None:
+            by_columns: Callable[[Any], Any] = encoding.encode
+            return by_columns
+        return None if check is None else check(self.n_features_in_)
 
     def _read_training(
         self, X: Any, y: Any, sample_weight: Any, declared: ArrayLike | None = None, block_rows: int = BLOCK_ROWS
@@ -195,8 +235,7 @@ class KernelModel(MercerEstimator):
         """A function of rows in memory, applied to rows from any source."""
         if not is_out_of_core(X):
             return f(self._read(X, reset=False))
-        rows, check = read_blocks(self, X), self._block_validator()
-        check = None if check is None else check(self.n_features_in_)
+        rows, check = read_blocks(self, X), self._check_of_blocks()
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))
         return outputs

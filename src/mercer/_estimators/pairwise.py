@@ -222,6 +222,7 @@ class PairwiseClassifier(MetaEstimatorMixin, LabelPredictions, MercerEstimator):
         tags, base = super().__sklearn_tags__(), get_tags(self._new())
         tags.input_tags.pairwise = base.input_tags.pairwise
         tags.input_tags.sparse = base.input_tags.sparse
+        tags.input_tags.allow_nan = base.input_tags.allow_nan
         return tags
 
     def _new(self) -> Any:

@@ -408,7 +408,7 @@ def meaning_of(weights: Any) -> Meaning:
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Array]:
     """Rows in memory in the form the model accepts, labels or real targets, and weights, validated."""
-    X = model._read(X, reset=reset)
+    X = model._read(X, reset=reset, weight=sample_weight)
     y = class_labels(y) if is_classifier(model) else real_targets(y, model)
     check_consistent_length(X, y)
     return X, y, row_weight(sample_weight, len(y))

@@ -49,11 +49,13 @@ class Report:
     error: float | None
     products: str
     status: str
+    columns: str
 
     @classmethod
     def of(cls, result: FitResult, score: float, program: str = "") -> "Report":
         """The report of a fit with this leave-one-out score; ``program`` states its loss and penalty."""
         solution, targets, decision = result.solution, result.targets, result.decision
+        encoding = None if result.schema is None else result.schema.encoding
         several = result.sparse is not None or sum(path.scores.size for path in solution.paths) > 1
         return cls(
             n_rows=result.n_rows,
@@ -77,6 +79,7 @@ class Report:
             error=solution.error,
             products=result.products,
             status="" if result.program is None else result.program.status,
+            columns="" if encoding is None else encoding.summary,
         )
 
     def __str__(self) -> str:
@@ -84,6 +87,7 @@ class Report:
         rounding = "" if self.error is None else f"changes outputs by at most {self.error:.0e} of their spread"
         lines = {
             "rows": str(self.n_rows),
+            "columns": self.columns,
             "centers": f"{self.n_centers}, {self.centers}",
             "fit": self.strategy,
             "program": self.program,

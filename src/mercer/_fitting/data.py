@@ -1,6 +1,6 @@
 """The rows of a fit, wherever they are, with what has to be known of them to encode their targets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from mercer._scores.targets import Targets
 from mercer._scores.training_rows import Folds
 from mercer._types import Array
 from mercer.rows import Block, MemoryRows, Rows
+from mercer.rows._encoding.columns import TableEncoding
 from mercer.rows._resolve import feature_names
 from mercer.rows._sampling.random_sample import Labels
 from mercer.rows._table import n_columns
@@ -23,15 +24,24 @@ CheckOf = Callable[[int], Callable[[Any], Any]]
 
 @dataclass(frozen=True)
 class RowSchema:
-    """The columns of the first rows: their number, None: rows are objects; and names, None: there are none."""
+    """The columns of the first rows: their number, None: rows are objects; their names, None: there are none; and
+    what those of a raw table become, None: rows are not one.
+    """
 
     n_features: int | None = None
     names: Any = None
+    encoding: TableEncoding | None = None
+
+    @property
+    def feature_names(self) -> Sequence[Any] | None:
+        """The names of the features that kernels see."""
+        names: Sequence[Any] | None = self.names if self.encoding is None else self.encoding.feature_names
+        return names
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What scikit-learn knows of the columns, by name."""
-        found = {"n_features_in_": self.n_features, "feature_names_in_": self.names}
+        """What scikit-learn knows of the columns, by name, and what they become."""
+        found = {"n_features_in_": self.n_features, "feature_names_in_": self.names, "columns_": self.encoding}
         return {name: value for name, value in found.items() if value is not None}
 
     def named(self, names: tuple[Any, ...] | None) -> "RowSchema":
@@ -43,7 +53,7 @@ class RowSchema:
     def of_sample(self, rows: Rows, X: Any, *, vectors: bool) -> "RowSchema":
         """After a pass over rows, some of which are X, with a number of features if they are vectors."""
         schema = self.of_rows(rows)
-        return replace(schema, n_features=n_columns(X)) if vectors else schema
+        return replace(schema, n_features=n_columns(X)) if vectors and self.encoding is None else schema
 
     def of_rows(self, rows: Rows) -> "RowSchema":
         """With the names that rows have after a pass over them; other names than those before are an error."""

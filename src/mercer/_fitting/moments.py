@@ -356,7 +356,7 @@ def start_state(
     problem, _ = _sample_problem(spec, encode, sampled.drawn, folds, rows=rows, as_many_as_fit=as_many_as_fit)
     warn_of_memory(problem.plan, spec.budget)
     if compared is None:
-        warn_of_scales(kernel, problem.sample.X, sampled.schema.names)
+        warn_of_scales(kernel, problem.sample.X, sampled.schema.feature_names)
     index = sampled.drawn.sample().index
     if sampled.drawn.n_rows > len(index) or not reselects:
         problem = replace(problem, selector=_blind_to_half(problem.selector, len(index)))

@@ -54,7 +54,9 @@ class Situation:
     @cached_property
     def exact(self) -> ExactFit:
         """The fit with every distinct row as a center."""
-        return ExactFit.of(self.spec, self.data.targets, self.data.block, self.data.folds, self.data.schema.names)
+        return ExactFit.of(
+            self.spec, self.data.targets, self.data.block, self.data.folds, self.data.schema.feature_names
+        )
 
     @cached_property
     def with_weights(self) -> ExactFit:
@@ -232,7 +234,7 @@ def _sparse(s: Situation) -> FitResult:
 
 
 def _program(s: Situation) -> FitResult:
-    return fit_machine(s.spec, s.data.targets, s.data.block, s.rng, s.data.schema.names)
+    return fit_machine(s.spec, s.data.targets, s.data.block, s.rng, s.data.schema.feature_names)
 
 
 def _program_in_passes(s: Situation) -> FitResult:

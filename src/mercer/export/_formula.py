@@ -219,6 +219,11 @@ def formula_of(model: Any, *, moderated: bool = True) -> Formula:
     if kind not in _FORMULAS:
         raise _not_exported(model)
     check_is_fitted(model)
+    if hasattr(model, "columns_"):
+        raise TypeError(
+            f"{kind.__name__} was fitted on a raw table, and the source takes numbers; fit the model on the "
+            "features model.columns_.encode(X), and export that one"
+        )
     model = with_state(model, model._fitted)
     formula = _FORMULAS[kind](model, _expansion(model))
     return formula if moderated else replace(formula, variance=None)
@@ -272,6 +277,8 @@ def _origin(kernel: Any) -> Array | float:
 def _own_steps(kernel: Any) -> list[Step]:
     """What a kernel does with rows before it compares them."""
     if isinstance(kernel, RankNormal) and kernel.scores is not None:
+        if (np.diff(kernel.scores.start) == 0).any():
+            raise TypeError("RankNormal of some features only cannot be exported; pass features=None")
         return [Interpolation(kernel.scores.knots, kernel.scores.values, kernel.scores.start)]
     origin = _origin(kernel)
     return [] if np.ndim(origin) == 0 else [Scaling.of(np.size(origin), shift=origin)]

@@ -1,5 +1,6 @@
 """From user input to a kernel."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -35,6 +36,12 @@ def automatic() -> OneOf:
     """Gaussian and Laplacian kernels, of features in their standard deviations, in their units, and by rank."""
     plain: list[type[Any]] = [RBF, Laplacian]
     return OneOf([wrap(kind()) for wrap in (Standardized, lambda k: k, RankNormal) for kind in plain])
+
+
+def automatic_for_table(ranked: Sequence[int]) -> OneOf:
+    """The same for features of a table, in one unit already, some of which are ranked."""
+    plain: list[Kernel] = [RBF(), Laplacian()]
+    return OneOf([*plain, *([RankNormal(kind, features=list(ranked)) for kind in plain] if ranked else [])])
 
 
 def as_kernel(kernel: Any) -> Kernel:

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from mercer._estimators import KernelFisherClassifier, KernelRidgeRegressor
 from mercer._validation import check_int
 from mercer.plots._canvas import COLORS, Display, fitted_model
+from mercer.rows._encoding.columns import TableEncoding
 
 GRAY = "0.7"
 
@@ -49,7 +50,7 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, most: int = 10, ax: Any = None) -> Self:
-        """Draw the relevances of a model that was fitted with ``relevance``.
+        """Draw the relevances of a model that was fitted with ``relevance``, of a raw table those of its columns.
 
         Parameters
         ----------
@@ -62,6 +63,10 @@ class RelevanceDisplay(Display):
         model = fitted_model(cls.__name__, estimator, KernelFisherClassifier, KernelRidgeRegressor)
         if model.relevance_ is None:
             raise ValueError('the model has no relevances; fit it with relevance="diagonal"')
+        encoding: TableEncoding | None = getattr(model, "columns_", None)
+        if encoding is not None:
+            shares, names = encoding.by_part(model.relevance_), encoding.part_names
+            return cls(relevance=shares, names=names).plot(most=most, ax=ax)
         return cls(relevance=model.relevance_, names=_names(estimator, model)).plot(most=most, ax=ax)
 
     def plot(self, *, most: int = 10, ax: Any = None) -> Self:

@@ -86,12 +86,23 @@ def names_of_columns(X: Any) -> list[Any]:
     return names
 
 
-def read_columns(X: Any, names: Sequence[Any] | None = None) -> NamedColumns:
-    """Columns of a data frame, or of an array of objects (n, d), whose names are positions; None: all of them."""
+def categorical_names(X: Any) -> set[Any]:
+    """The columns of a data frame that have a categorical type."""
+    if not has_columns(X) or isinstance(X, NamedColumns):
+        return set()
+    return {name for name in names_of_columns(X) if _is_categorical(_get(X, name))}
+
+
+def read_columns(X: Any, names: Sequence[Any] | None = None, *, keep_dates: bool = False) -> NamedColumns:
+    """Columns of a data frame, or of an array of objects (n, d), whose names are positions; None: all of them.
+
+    ``keep_dates``: columns of NumPy's dates stay such; otherwise they are objects.
+    """
     if isinstance(X, NamedColumns):
         return X if names is None else X.only(names)
     if not has_columns(X):
-        not_dates("X", X)
+        if not keep_dates:
+            not_dates("X", X)
         array = np.asarray(X, dtype=object)
         array = array[:, None] if array.ndim == 1 else array
         table = NamedColumns({j: _column(j, array[:, j]) for j in range(array.shape[1])})
@@ -100,8 +111,8 @@ def read_columns(X: Any, names: Sequence[Any] | None = None) -> NamedColumns:
     absent = [name for name in names or () if name not in there]
     if absent or not there:
         raise missing_columns(absent, there)
-    get = X.column if _of_arrow(X) else X.__getitem__
-    return NamedColumns({name: _column(name, get(name)) for name in (there if names is None else names)})
+    wanted = there if names is None else names
+    return NamedColumns({name: _column(name, _get(X, name), keep_dates=keep_dates) for name in wanted})
 
 
 def are_names(values: Any) -> bool:
@@ -131,12 +142,29 @@ def _of_arrow(X: Any) -> bool:
     return hasattr(X, "column_names") and hasattr(X, "num_rows")
 
 
-def _column(name: Any, values: Any) -> NDArray[Any]:
+def _get(X: Any, name: Any) -> Any:
+    """A column of a data frame."""
+    return X.column(name) if _of_arrow(X) else X[name]
+
+
+def _type_of(values: Any) -> Any:
+    return getattr(values, "dtype", getattr(values, "type", None))
+
+
+def _is_categorical(values: Any) -> bool:
+    return str(_type_of(values)).split("(")[0].split("<")[0] in CATEGORIES
+
+
+def _column(name: Any, values: Any, *, keep_dates: bool = False) -> NDArray[Any]:
     """One column (n,) of a data frame or an array."""
-    kind = getattr(values, "dtype", getattr(values, "type", None))
-    if str(kind).split("(")[0].split("<")[0] in CATEGORIES:
+    if _is_categorical(values):
         return _names(_listed(values))
+    if keep_dates and getattr(_type_of(values), "tz", None) is not None and hasattr(values, "dt"):
+        # Dates of pandas with a time zone, which NumPy does not have.
+        values = values.dt.tz_convert(None)
     array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if array.dtype.kind == "M" and keep_dates:
+        return array.astype("M8[us]")
     if array.dtype.kind not in "fiub":
         array = _of_objects(_listed(values))
     if array.dtype.kind not in "fiu":

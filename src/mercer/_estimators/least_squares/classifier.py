@@ -1,6 +1,6 @@
 """The kernel Fisher discriminant classifier."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -49,6 +49,9 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         their standard deviations, as they are, or in normal scores of their ranks, so that they may have any
         units: see :class:`~mercer.kernels.Standardized` and :class:`~mercer.kernels.RankNormal`. From 1000 rows
         on it also learns which features matter, see ``relevance``.
+    columns : dict, default=None
+        What columns of a raw table are, by name or position: "number", "category", "text", "date" or "drop".
+        Others are what the rule of columns says, see ``columns_``.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
         ``cv`` or ``groups``.
@@ -138,6 +141,9 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    columns_ : TableEncoding
+        What each column of a raw table has become, as text: ``print(model.columns_)``. Only if X had text,
+        categories, dates or missing values.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
     mu_ : float or None
@@ -220,6 +226,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         self,
         kernel: str | Kernel | Any = "auto",
         *,
+        columns: Mapping[Any, str] | None = None,
         alpha: float | str = "loo",
         centers: Any = "auto",
         criterion: str = "brier",
@@ -241,6 +248,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.columns = columns
         self.alpha = alpha
         self.centers = centers
         self.criterion = criterion

@@ -38,10 +38,12 @@ from mercer._gram.moments import Moments
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
 from mercer.kernels import Kernel, WeightedSum, as_kernel
+from mercer.kernels._resolve import automatic_for_table
 from mercer.kernels._vectors.stationary import Stationary
 from mercer.kernels._vectors.units import RankNormal, Standardized
 from mercer.rows import MemoryRows, Rows
 from mercer.rows._base import BLOCK_ROWS
+from mercer.rows._encoding.columns import TableEncoding
 from mercer.rows._resolve import is_out_of_core
 from mercer.rows._table import take
 from mercer.rows._virtual import as_copies, rows_for_each
@@ -108,6 +110,7 @@ class LeastSquaresModel(LeaveOneOutModel):
     mu: float | str | None = None
     relevance: Any = "auto"
     probabilities: str = "discriminant"
+    _encodes_tables = True
 
     mu_ = fitted[float | None]()
     relevance_ = fitted[Array | None]()
@@ -137,6 +140,7 @@ class LeastSquaresModel(LeaveOneOutModel):
         """
         spec, rng = spec_of(self), generator(self.random_state)
         data = self._read_with_folds(X, y, sample_weight, groups, spec)
+        spec = spec_of(self, data.schema.encoding)
         result = run(spec, data, rng)
         fixed_parameters = {} if result.state is None else _fixed_parameters(self)
         kept = _kept_rows(spec, data, result)
@@ -223,7 +227,7 @@ class LeastSquaresModel(LeaveOneOutModel):
         state = self._state_with_sums(spec, rng, declared)
         if state is None:
             data = self._read_training(X, y, sample_weight, declared, block_rows=_block_rows(spec))
-            return self._publish(self._start_sums(spec, data, rng))
+            return self._publish(self._start_sums(spec_of(self, data.schema.encoding), data, rng))
         model = with_state(self, state)
         rows = model._batch(X, y, sample_weight, spec)
         sums = model._current_sums(spec).added(rows, decay)
@@ -249,7 +253,7 @@ class LeastSquaresModel(LeaveOneOutModel):
         data = TrainingData(
             kept.rows(self.X_fit_), schema_of(self), self._targets_of, has_classes, check, declared=declared
         )
-        return self._start_sums(spec, data, rng)
+        return self._start_sums(spec_of(self, data.schema.encoding), data, rng)
 
     def _start_sums(self, spec: FitSpec, data: TrainingData, rng: np.random.Generator) -> Fitted:
         """Kernel and centers from a sample of the rows, and the sums of all of them."""
@@ -291,18 +295,38 @@ def _kept_rows(spec: FitSpec, data: TrainingData, result: FitResult) -> KeptRows
     return KeptRows(result.observations.rows.point, np.asarray(rows.y)[used], weight)
 
 
-def spec_of(model: LeastSquaresModel) -> FitSpec:
-    """The parameters of a model, validated."""
+def spec_of(model: LeastSquaresModel, encoding: TableEncoding | None = None) -> FitSpec:
+    """The parameters of a model, validated, for rows that are numbers or features of a raw table."""
     _check_learned(model)
+    common, relevance = common_spec(model), _relevance_of(model)
+    if encoding is not None:
+        common = replace(common, kernel=_kernel_of_table(model, common.kernel, encoding))
+        relevance = None if relevance is None else _of_columns(relevance, encoding)
     return replace(
-        common_spec(model),
+        common,
         penalty=penalty_of(model.penalty),
         intercept=model.fit_intercept,
         loo_rows=model.loo_rows,
-        relevance=_relevance_of(model),
+        relevance=relevance,
         logits=_may_have_logits(model),
         **_invariance_of(model),
     )
+
+
+def _kernel_of_table(model: LeastSquaresModel, kernel: Kernel, encoding: TableEncoding) -> Kernel:
+    """The default kernel for features of one unit; a given one as it is."""
+    return automatic_for_table(encoding.numbers) if _is_auto(model.kernel) else kernel
+
+
+def _of_columns(features: Features, encoding: TableEncoding) -> Features:
+    """One relevance for all features of a column, but for what else is said of it, such as that it is missing."""
+    if features.group is None:
+        return replace(features, group=encoding.groups)
+    if len(features.group) != len(encoding.columns):
+        raise ValueError(
+            f"relevance names the groups of {len(features.group)} columns, but X has {len(encoding.columns)}"
+        )
+    return replace(features, group=features.group[encoding.of_column])
 
 
 def _may_have_logits(model: LeastSquaresModel) -> bool:

@@ -1,5 +1,6 @@
 """Kernel ridge regression with an intercept, leave-one-out, and intervals."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -47,6 +48,9 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
         another is better by a standard error. "auto" is a Gaussian or a Laplacian kernel of features divided by
         their standard deviations, as they are, or in normal scores of their ranks, so that they may have any
         units: see :class:`~mercer.kernels.Standardized` and :class:`~mercer.kernels.RankNormal`.
+    columns : dict, default=None
+        What columns of a raw table are, by name or position: "number", "category", "text", "date" or "drop".
+        Others are what the rule of columns says, see ``columns_``.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
         ``cv`` or ``groups``.
@@ -62,6 +66,9 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
 
     Attributes
     ----------
+    columns_ : TableEncoding
+        What each column of a raw table has become, as text: ``print(model.columns_)``. Only if X had text,
+        categories, dates or missing values.
     kernel_, gamma_, alpha_ : Kernel, float or None, float
         The chosen values.
     mu_, kernel_weights_, relevance_, tuning_paths_, support_, loo_index_, moments_, degrees_of_freedom_
@@ -94,6 +101,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
         self,
         kernel: str | Kernel | Any = "auto",
         *,
+        columns: Mapping[Any, str] | None = None,
         alpha: float | str = "loo",
         centers: Any = "auto",
         penalty: str = "rkhs",
@@ -109,6 +117,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.columns = columns
         self.alpha = alpha
         self.centers = centers
         self.penalty = penalty

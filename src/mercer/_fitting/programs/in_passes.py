@@ -111,7 +111,7 @@ def _has_many(spec: FitSpec, n: int, m: int | None) -> bool:
 
 def _in_memory(spec: FitSpec, sampled: SampledRows, block: Block, rng: np.random.Generator) -> FitResult:
     encode = sampled.encode
-    fit = fit_machine(spec, encode.targets, encode.checked(block), rng, sampled.schema.names)
+    fit = fit_machine(spec, encode.targets, encode.checked(block), rng, sampled.schema.feature_names)
     return replace(fit, schema=sampled.schema)
 
 

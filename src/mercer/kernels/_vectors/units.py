@@ -1,6 +1,6 @@
 """Kernels on vectors that see their features in other units: standard deviations, or normal scores of ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ MOST_KNOTS = 256
 FARTHEST = 10.0
 # Lengths that differ by less than this share are one unit.
 SAME_UNIT = 0.01
+# Knots and scores of a feature that is not ranked.
+NO_CURVE = (np.zeros(0), np.zeros(0))
 
 
 class Standardized(OfUnknownScale, Wrapped):
@@ -89,7 +91,8 @@ class NormalScores:
     """An increasing curve for each feature: feature j has the ``knots`` from ``start[j]`` to ``start[j + 1] - 1``,
     and ``values`` there; between them lines, beyond them the values at the ends.
 
-    The outermost knots are beyond all rows of the fit: a value so far away is unlike all that is known.
+    The outermost knots are beyond all rows of the fit: a value so far away is unlike all that is known. A feature
+    without knots stays as it is.
     """
 
     knots: Array
@@ -97,10 +100,14 @@ class NormalScores:
     start: Indices
 
     @classmethod
-    def of(cls, X: Floats, weight: ArrayLike | None) -> "NormalScores":
-        """Normal quantiles of the middle ranks of weighted rows, in units of their standard deviation."""
+    def of(cls, X: Floats, weight: ArrayLike | None, features: Collection[int] | None = None) -> "NormalScores":
+        """Normal quantiles of the middle ranks of weighted rows, in units of their standard deviation.
+
+        Of some ``features``, None: of all.
+        """
         X, w = weighted_rows(X, weight)
-        curves = [_curve(column, w) for column in X.T]
+        ranked = range(X.shape[1]) if features is None else features
+        curves = [_curve(column, w) if j in ranked else NO_CURVE for j, column in enumerate(X.T)]
         start = np.concatenate([[0], np.cumsum([len(knots) for knots, _ in curves])]).astype(np.intp)
         return cls(np.concatenate([c[0] for c in curves]), np.concatenate([c[1] for c in curves]), start)
 
@@ -113,7 +120,7 @@ class NormalScores:
             )
         found = np.empty(X.shape, X.dtype)
         for j, (a, b) in enumerate(zip(self.start[:-1], self.start[1:])):
-            found[:, j] = np.interp(X[:, j], self.knots[a:b], self.values[a:b])
+            found[:, j] = X[:, j] if a == b else np.interp(X[:, j], self.knots[a:b], self.values[a:b])
         return found
 
     def __deepcopy__(self, memo: Any) -> "NormalScores":
@@ -178,6 +185,9 @@ class RankNormal(Mapped):
         The kernel l, on vectors.
     scores : NormalScores, optional
         None: those of the rows of the fit.
+    features : sequence of int, optional
+        The positions of features that have ranks; None: all. Others, such as indicators of categories, stay as
+        they are.
 
     Examples
     --------
@@ -187,9 +197,12 @@ class RankNormal(Mapped):
     array([[0.2231, 0.0025, 0.    ]])
     """
 
-    def __init__(self, kernel: Kernel, scores: NormalScores | None = None) -> None:
+    def __init__(
+        self, kernel: Kernel, scores: NormalScores | None = None, features: Sequence[int] | None = None
+    ) -> None:
         self.kernel = kernel
         self.scores = scores
+        self.features = features
 
     @property
     def averages(self) -> bool:
@@ -209,7 +222,7 @@ class RankNormal(Mapped):
         if is_sparse(X) and self.scores is None:
             return self.kernel.candidates(X, weight)
         X = as_matrix(dense(X))
-        scores = NormalScores.of(X, weight) if self.scores is None else self.scores
+        scores = NormalScores.of(X, weight, self.features) if self.scores is None else self.scores
         inner = self.kernel.candidates(scores(X), weight)
         return Grid([inner], lambda chosen: RankNormal(chosen[0], scores))
 
@@ -228,8 +241,11 @@ def with_common_scores(kernel: Kernel, X: Matrix, weight: ArrayLike | None) -> K
     ranked = [isinstance(each, RankNormal) and each.scores is None for each in getattr(kernel, "kernels", [])]
     if sum(ranked) < 2 or is_sparse(X) or not isinstance(kernel, OneOf):
         return kernel
-    scores = NormalScores.of(as_matrix(X), weight)
-    return OneOf([RankNormal(each.kernel, scores) if rank else each for each, rank in zip(kernel.kernels, ranked)])
+    unknown = [each for each, rank in zip(kernel.kernels, ranked) if rank]
+    common = {repr(each.features): NormalScores.of(as_matrix(X), weight, each.features) for each in unknown}
+    return OneOf(
+        [RankNormal(k.kernel, common[repr(k.features)]) if rank else k for k, rank in zip(kernel.kernels, ranked)]
+    )
 
 
 def scales_features(kernel: Kernel) -> bool:

@@ -1,0 +1,1 @@
+"""Raw tables: from columns of any kind to features that are numbers."""

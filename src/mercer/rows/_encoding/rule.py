@@ -1,0 +1,218 @@
+"""The rule of columns: what each is, found without targets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer._types import Array
+from mercer._validation import format_value
+from mercer.rows._columns import categorical_names, has_columns, names_of_columns
+from mercer.rows._encoding.columns import (
+    PERIODS,
+    CategoryColumn,
+    DateColumn,
+    DroppedColumn,
+    EncodedColumn,
+    NumberColumn,
+    TableEncoding,
+    TextColumn,
+)
+from mercer.rows._encoding.values import (
+    Column,
+    as_days,
+    as_numbers,
+    distinct_values,
+    is_date,
+    letters_of,
+    number_of,
+    read_raw,
+)
+
+# What a column may be said to be.
+COLUMN_TYPES = ("number", "category", "text", "date", "drop")
+# Columns of more values than this are texts, unless they are said to be categories: then the most frequent count.
+MOST_CATEGORIES, MOST_NAMED_CATEGORIES = 30, 300
+# Texts that are nearly all the same have no smaller variance than this.
+LEAST_TEXT_VARIANCE = 1e-6
+
+
+def is_raw(X: Any) -> bool:
+    """Whether rows are a table that is not yet numbers, or not complete: with text, categories, dates or gaps."""
+    if has_columns(X):
+        return any(_has_gaps(read_raw(X, [name]).columns[name]) for name in names_of_columns(X))
+    array = as_raw(X)
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or array.size == 0:
+        return False
+    if array.dtype.kind == "O":
+        return any(isinstance(value, str) or number_of(value) is None or value != value for value in array.flat)
+    return array.dtype.kind in "US" or (array.dtype.kind == "f" and bool(np.isnan(array).any()))
+
+
+def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> TableEncoding:
+    """What each column becomes: what ``kinds`` say by its name, otherwise the first of these that applies.
+
+    missing everywhere, or one value    not used
+    a categorical type, Booleans        category if there are at most 30 values, missing among them; otherwise text
+    numbers, also written ones          number
+    dates, also written ones            date
+    other values                        category if there are at most 30; otherwise text
+    """
+    table, categorical = read_raw(X), categorical_names(X)
+    unknown = [name for name in kinds if name not in table.columns]
+    if unknown:
+        there = format_value(list(table.columns))
+        raise ValueError(f"columns names {unknown[0]!r}, but the columns are {there}; pass their names")
+    used = slice(None) if weight is None else np.flatnonzero(weight > 0.0)
+    w = np.ones(table.shape[0]) if weight is None else weight[used]
+    raw = [RawColumn.of(name, column[used], w, name in categorical) for name, column in table.columns.items()]
+    encoding = TableEncoding(tuple(_encoded(column, kinds.get(column.name)) for column in raw))
+    if not encoding.names:
+        words = str(encoding).replace("\n", ", ")
+        raise ValueError(f"no column of X can be used: {words}; pass at least one that has two values")
+    return encoding
+
+
+def _has_gaps(column: Column) -> bool:
+    """Whether a column has missing values, or others than numbers and Booleans."""
+    return column.dtype.kind not in "fb" or (column.dtype.kind == "f" and bool(np.isnan(column).any()))
+
+
+def as_raw(X: Any) -> Any:
+    """A list of rows as an array, of objects unless all are numbers; anything else as it is."""
+    if not isinstance(X, list | tuple) or not X or not isinstance(X[0], list | tuple | np.ndarray):
+        return X
+    try:
+        array = np.asarray(X)
+        return array if array.dtype.kind in "fiubc" else np.asarray(X, dtype=object)
+    except (ValueError, TypeError):
+        return X
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumn:
+    """The distinct ``values`` (k,) of a column, None, NaN or NaT if missing, and the ``weight`` (k,) they have."""
+
+    name: Any
+    values: Column
+    weight: Array
+    categorical: bool
+
+    @classmethod
+    def of(cls, name: Any, column: Column, w: Array, categorical: bool) -> "RawColumn":
+        if column.dtype.kind in "fM":
+            # In order, so that sums do not depend on that of the rows.
+            values, place = np.unique(column, return_inverse=True)
+        else:
+            found, place = distinct_values(name, column)
+            values = np.empty(len(found), dtype=object)
+            values[:] = found
+        return cls(name, values, np.bincount(place, w).astype(np.float64), categorical)
+
+    @cached_property
+    def there(self) -> list[Any]:
+        """The values that are not missing."""
+        return [value for value in distinct_values(self.name, self.values)[0] if value is not None]
+
+    @property
+    def some_missing(self) -> bool:
+        return len(self.there) < len(self.values)
+
+
+def _encoded(column: RawColumn, kind: str | None) -> EncodedColumn:
+    """What a column becomes, if it is of this kind; None: the rule says."""
+    if kind == "drop":
+        return DroppedColumn(column.name, "you have dropped it")
+    if not column.there:
+        return DroppedColumn(column.name, "all values are missing")
+    if len(column.there) == 1 and not column.some_missing:
+        return DroppedColumn(column.name, "all values are equal")
+    makers = {"number": _number, "date": _date, "category": _category, "text": _text}
+    return makers[kind or _kind(column)](column)
+
+
+def _kind(column: RawColumn) -> str:
+    """The kind of a column by the rule."""
+    if column.values.dtype.kind in "fM":
+        return {"f": "number", "M": "date"}[column.values.dtype.kind]
+    named = column.categorical or any(isinstance(value, bool) for value in column.there)
+    if not named and all(number_of(value) is not None for value in column.there):
+        return "number"
+    if not named and all(map(is_date, column.there)):
+        return "date"
+    return "category" if len(column.values) <= MOST_CATEGORIES else "text"
+
+
+def _number(column: RawColumn) -> EncodedColumn:
+    x = as_numbers(column.name, column.values)
+    known = ~np.isnan(x)
+    if not known.any():
+        return DroppedColumn(column.name, "all values are missing")
+    mean, spread = _mean_and_spread(x[known], column.weight[known])
+    return NumberColumn(column.name, mean, spread, not bool(known.all()))
+
+
+def _date(column: RawColumn) -> EncodedColumn:
+    days = as_days(column.name, column.values)
+    known = ~np.isnan(days)
+    x = days[known]
+    mean, spread = _mean_and_spread(x, column.weight[known])
+    # A period that is passed through, in steps that are shorter.
+    length = float(np.ptp(x))
+    passed = {
+        "time of year": length > PERIODS["time of year"],
+        "day of week": length > PERIODS["day of week"] and len(np.unique(np.floor(x) % 7.0)) > 1,
+        "time of day": len(np.unique(x % 1.0)) > 1,
+    }
+    periods = tuple(period for period in PERIODS if passed[period])
+    return DateColumn(column.name, mean, spread, periods, not bool(known.all()))
+
+
+def _category(column: RawColumn) -> EncodedColumn:
+    values, _ = distinct_values(column.name, column.values)
+    names = [(value is None, type(value).__name__, str(value)) for value in values]
+    places = sorted(range(len(values)), key=names.__getitem__)
+    if len(places) > MOST_NAMED_CATEGORIES:
+        frequent = set(np.argsort(-column.weight, kind="stable")[:MOST_NAMED_CATEGORIES].tolist())
+        places = [j for j in places if j in frequent]
+    shares = column.weight[places] / column.weight.sum()
+    return CategoryColumn(column.name, tuple(values[j] for j in places), tuple(shares.tolist()))
+
+
+def _text(column: RawColumn) -> EncodedColumn:
+    if len(column.there) < 2:
+        return _category(column)
+    words, _ = distinct_values(column.name, column.values)
+    order = sorted(range(len(words)), key=lambda j: (words[j] is None, str(words[j])))
+    weight = column.weight[order]
+    middle = weight @ letters_of([words[j] for j in order]) / weight.sum()
+    scale = 1.0 / max(1.0 - float(middle @ middle), LEAST_TEXT_VARIANCE) ** 0.5
+    return TextColumn(column.name, scale, len(column.there))
+
+
+def _mean_and_spread(x: Array, weight: Array) -> tuple[float, float]:
+    """Weighted mean and standard deviation of numbers of any size; the latter is 1 if all are equal."""
+    unit = float(np.abs(x).max())
+    if np.ptp(x) == 0.0:
+        return float(x[0]), 1.0
+    share = weight / weight.sum()
+    mean = float(share @ (x / unit))
+    return mean * unit, float(np.sqrt(share @ (x / unit - mean) ** 2)) * unit
+
+
+def check_kinds(kinds: Any) -> Mapping[Any, str]:
+    """What columns are said to be, by name."""
+    if kinds is None:
+        return {}
+    if not isinstance(kinds, Mapping):
+        raise ValueError(
+            f'columns={format_value(kinds)}; pass a dict from names to kinds, {{"month": "category"}}'
+        )
+    for name, kind in kinds.items():
+        if not isinstance(kind, str) or kind not in COLUMN_TYPES:
+            raise ValueError(
+                f"columns[{name!r}]={format_value(kind)}; it must be one of {', '.join(map(repr, COLUMN_TYPES))}"
+            )
+    return kinds
