@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import clone
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer._fitting.kernel_learning.evidence import LearningData
 from mercer._fitting.kernel_learning.relevance import _reliability, learn_relevance
+from mercer._fitting.selection.centers import Contender
 from mercer._gram import Budget
+from mercer.centers import Uniform
 from mercer.kernels import RBF, Laplacian, Matern, Polynomial
 
 BUDGET = Budget(2.0**31)
@@ -344,3 +347,48 @@ def test_with_given_centers_the_default_keeps_all_rows_for_evaluation():
     model = KernelRidgeRegressor(centers=40, random_state=0).fit(X, y)
     assert model.relevance_ is None
     assert len(model.loo_index_) == 2100
+
+
+# A sample of half of the rows, as of more than 10,000.
+SAMPLED = KernelFisherClassifier(centers=Uniform(100), loo_rows=2200, random_state=0)
+
+
+def many(n=4400):
+    """Two of eight features matter, in units that differ."""
+    X, y = two_of(8, n, 0)
+    return X * 10.0 ** np.arange(8), y > np.median(y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", [True, False])
+def test_where_rows_are_sampled_fits_with_many_centers_decide(monkeypatch, kept):
+    """On rows from which nothing was learned; if they are as good without, the plain kernel is taken."""
+    asked = []
+    found_by = Contender.gain
+
+    def gain(plain, other, rows):
+        found = found_by(plain, other, rows)
+        asked.append((len(rows), found))
+        # First of all between classes of kernels.
+        return found if len(asked) == 1 else float(kept)
+
+    monkeypatch.setattr(Contender, "gain", gain)
+    X, y = many()
+    model = clone(SAMPLED).fit(X, y)
+    # All rows of the sample, and then half of them.
+    assert [n for n, _ in asked] == [2200, 1100]
+    assert asked[1][1] > 0.0
+    assert ("not better with more" in model.report_.learned) == (not kept)
+    assert (model.relevance_[:2].sum() > 0.8) == kept
+    # Rows from which relevances were learned have no leave-one-out predictions.
+    assert (len(model.loo_index_) == 1100) == kept
+
+
+@pytest.mark.slow
+def test_where_rows_are_sampled_the_plain_fit_is_the_same():
+    """Whether relevances are tried or not has no influence on random numbers."""
+    X, y = many()
+    X = np.column_stack([X, np.random.default_rng(1).normal(size=len(X))])[:, 2:]
+    tried, plain = (clone(SAMPLED).set_params(relevance=how).fit(X, y) for how in ("auto", None))
+    assert np.ptp(tried.relevance_) == 0.0
+    assert_allclose(tried.decision_function(X[:100]), plain.decision_function(X[:100]), rtol=1e-12)

@@ -16,15 +16,19 @@ from sklearn.base import clone
 from mercer._fitting.data import RowSchema, TrainingData
 from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData
 from mercer._fitting.kernel_learning.learn import learn_kernel
+from mercer._fitting.kernel_learning.relevance import inner_kind, kinds_of
 from mercer._fitting.memory import MemoryInputs, plan_within, threads_within
 from mercer._fitting.notices import warn_of_memory, warn_of_scales
 from mercer._fitting.result import ChosenSolution, FitResult, held_out_words
 from mercer._fitting.selection.alpha_of_moments import FoldMoments, choose_alpha_from_moments, moment_fit
 from mercer._fitting.selection.centers import (
+    Contender,
     EncodedMoments,
     ModelSelection,
     SampleProblem,
     choose_kernel_and_centers,
+    compare_on_sample,
+    may_decide,
     precision_of,
     reselect_centers,
 )
@@ -47,6 +51,7 @@ from mercer.centers import CenterSelector, ForwardSelection
 from mercer.centers._resolve import EVERY_ROW
 from mercer.errors import MemoryBudgetError
 from mercer.kernels import Kernel
+from mercer.kernels._algebra.choice import OneOf
 from mercer.rows import Block, MemoryRows, Rows
 from mercer.rows._base import PartlyRead
 from mercer.rows._progress import stage
@@ -360,11 +365,16 @@ def start_state(
     index = sampled.drawn.sample().index
     if sampled.drawn.n_rows > len(index) or not reselects:
         problem = replace(problem, selector=_blind_to_half(problem.selector, len(index)))
-    learned = _learn(spec, problem, rng, None if compared is None else compared.kernel)
+    decides = compared is None and problem.is_part and isinstance(kernel, OneOf) and may_decide(kernel, problem)
+    if decides:
+        learned, compared = _decided(spec, problem, rng)
+    else:
+        learned = _learn(spec, problem, rng, None if compared is None else compared.kernel)
+        compared = None if learned is not None and learned.is_new else compared
     if learned is not None:
-        kernel, compared = learned.applied, None if learned.is_new else compared
+        kernel = learned.applied
     with at_most(problem.plan.threads):
-        selection = choose_kernel_and_centers(kernel, problem, rng, compared)
+        selection = choose_kernel_and_centers(kernel, problem, rng, compared, on_sample=decides)
         gather = Gatherer(selection, encode, precision_of(selection, problem), problem.plan.threads)
     moments = gather(sampled.rows, verbose=spec.verbose)
     changes = gather.changes(spec.tangents, sampled.rows, verbose=spec.verbose)
@@ -435,8 +445,47 @@ def _reselected_fits(
         yield positions, fits.of_rows(positions)
 
 
+def _decided(
+    spec: FitSpec, problem: SampleProblem, rng: np.random.Generator
+) -> tuple[LearnedKernel | None, KernelComparison]:
+    """The best of several kinds, and what it has learned, if that makes it better for rows not learned from.
+
+    Fits with many centers decide: which class of kernels is best, and whether relevances help, depends on the
+    number of centers more than widths and units do.
+    """
+    used = problem.weight > 0
+    with at_most(problem.plan.threads):
+        plain, kinds = _best_of_classes(spec.kernel, problem, deepcopy(rng))
+    learned = _learn(spec, problem, rng, plain.compared.kernel, few_centers=True)
+    with at_most(problem.plan.threads):
+        if learned is not None and learned.is_new:
+            other = Contender(compare_on_sample(learned.applied, problem, deepcopy(rng)), problem)
+            if plain.gain(other, np.flatnonzero(learned.part[used] < 0)) > 0.0:
+                return learned, other.compared
+            learned = learned.without_effect or learned
+        return learned, compare_on_sample(kinds, problem, rng)
+
+
+def _best_of_classes(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> tuple[Contender, Kernel]:
+    """The best kind, and the choice among those of its class: found with few centers, and the class with many."""
+    classes: dict[str, list[Kernel]] = {}
+    for kind in kinds_of(kernel):
+        classes.setdefault(type(inner_kind(kind)).__name__, []).append(kind)
+    choices = [OneOf(kinds) for kinds in classes.values()]
+    found = [Contender(compare_on_sample(each, problem, rng, roughly=True), problem) for each in choices]
+    first, every = found[0], np.arange(np.count_nonzero(problem.weight > 0))
+    gains = [0.0, *(first.gain(other, every) for other in found[1:])]
+    best = int(np.argmax(gains))
+    return found[best], choices[best]
+
+
 def _learn(
-    spec: FitSpec, problem: SampleProblem, rng: np.random.Generator, best: Kernel | None
+    spec: FitSpec,
+    problem: SampleProblem,
+    rng: np.random.Generator,
+    best: Kernel | None,
+    *,
+    few_centers: bool = False,
 ) -> LearnedKernel | None:
     """What the kernel learns from at most half of the sample: the others are evaluated.
 
@@ -460,6 +509,7 @@ def _learn(
             most=len(used) // 2,
             verbose=spec.verbose,
             best=best,
+            few_centers=few_centers,
         )
     part = np.full(len(weight), -1)
     part[used] = learned.part

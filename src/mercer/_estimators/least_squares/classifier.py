@@ -112,8 +112,8 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         centers from at most half of the sample. Labels in place of "diagonal" name the group of each feature:
         features of one group, such as the indicators of one categorical variable, have one relevance. "auto":
         with ``kernel="auto"`` the same from at most 2000 rows where every row is a center, of at least 1000 dense
-        ones, or where there are more rows than are compared; a fit takes two to three times as long. With other
-        kernels, another penalty or ``invariances`` as None.
+        ones, and from at most 5000 where there are more rows than are compared; a fit takes two to three times as
+        long. With other kernels, another penalty or ``invariances`` as None.
     probabilities : {"auto", "logistic", "discriminant"}, default="auto"
         Where probabilities, and with them labels and ``decision_function``, come from. "discriminant": from f.
         "logistic": with two classes and every row, at least 100, a center, from a second function of the same

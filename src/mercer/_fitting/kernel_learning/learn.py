@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 
 from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData, in_units
-from mercer._fitting.kernel_learning.relevance import Features, data_for, learn_relevance
+from mercer._fitting.kernel_learning.relevance import (
+    MOST_ROWS_FOR_RELEVANCE,
+    Features,
+    data_for,
+    learn_relevance,
+)
 from mercer._fitting.kernel_learning.weights import learn_weights
 from mercer._gram import Budget
 from mercer.kernels._algebra.weighted_sum import WeightedSum
@@ -31,15 +36,20 @@ def learn_kernel(
     most: int,
     verbose: int,
     best: Kernel | None = None,
+    few_centers: bool = False,
 ) -> LearnedKernel:
     """What is learned from at most ``most`` rows, whose targets are those of ``has_classes`` or real ones.
 
-    ``best`` is the kernel that is chosen if nothing is learned, None: that is not known.
+    ``best`` is the kernel that is chosen if nothing is learned, None: that is not known; ``few_centers``: the
+    final fit has far fewer centers than rows.
     """
     if not has_classes:
         data = replace(data, Y=in_units(data.Y, data.weight))
     if isinstance(kernel, WeightedSum):
         return learn_weights(kernel, data, rng, budget, most=most, verbose=verbose)
     assert features is not None
-    most = min(most, features.most_rows)
-    return learn_relevance(kernel, data_for(features, data), rng, budget, most=most, verbose=verbose, best=best)
+    most = min(most, MOST_ROWS_FOR_RELEVANCE if few_centers else features.most_rows)
+    data = data_for(features, data)
+    return learn_relevance(
+        kernel, data, rng, budget, most=most, verbose=verbose, best=best, few_centers=few_centers
+    )

@@ -15,8 +15,9 @@ al. 2024, Science 383). Three things keep noise from being learned:
 Fits have a few hundred random centers: which features matter can be told from a rough model. Where there is a
 choice of kernels, one is chosen before, with its units; but each kind learns relevances, since a rough one may
 find what a smooth one cannot use, and the other way around. The parts decide whose the chosen kernel takes: its
-own, unless those of another are better by a standard error. With few centers few features help more than with
-many: where all rows are centers, leave-one-out decides once more.
+own, unless those of another are better by a standard error; where the final fit has few centers, too, another kind
+with its own may be better than both. With few centers few features help more than with many: where all rows are
+centers, leave-one-out decides once more.
 """
 
 from collections.abc import Callable
@@ -144,7 +145,7 @@ class Relevance(LearnedKernel):
             return f"all {len(self.shares)} features alike: there are too few rows to tell"
         change = f"{self.gain.words} those of equal features"
         if self.refuted:
-            return f"all {len(self.shares)} features alike: with few centers {change}, but not better with all"
+            return f"all {len(self.shares)} features alike: with few centers {change}, but not better with more"
         if not self.is_new:
             return f"all {len(self.shares)} features alike: at best, {change}"
         most = np.cumsum(np.sort(self.shares)[::-1])
@@ -175,10 +176,12 @@ def learn_relevance(
     most: int,
     verbose: int,
     best: Kernel | None = None,
+    few_centers: bool = False,
 ) -> Relevance:
     """Relevances of the features, learned from at most ``most`` of the rows, or from what memory allows.
 
-    ``best`` is the kernel that is chosen without them, None: that is found out here.
+    ``best`` is the kernel that is chosen without them, None: that is found out here. ``few_centers``: the final
+    fit has few centers, too, so that these fits tell whether another kind with relevances of its own is better.
 
     O(rounds n m²) for n rows and m = 300 or 600 centers: three fits to two thirds of the rows in each of three to
     seven rounds for each kind of kernels, and three more with what another kind has learned. What is taken is the
@@ -195,7 +198,11 @@ def learn_relevance(
         viewed = replace(some, X=units.converted(some.X))
         first, *others = [_Learner(kind, viewed, part, rng, budget, advance) for kind in kinds]
         own = first.learned()
-        taken = _best([own, *(first.crossed(own, other.learned()) for other in others)], some)
+        apart = [other.learned() for other in others]
+        crossed = [first.crossed(own, other) for other in apart]
+        # Fits to all rows as centers would gain more by a rough kernel than these.
+        rivals = [other for other in apart if other.surely] if few_centers else []
+        taken = _best([own, *crossed, *rivals], some)
     every = np.full(n, -1)
     every[used] = part
     rounds = taken.rounds if taken.surely else 0
@@ -231,11 +238,11 @@ def _in_units(kernel: Kernel, best: Kernel, data: LearningData) -> tuple[list[St
     scaled = [kind for kind in kinds if isinstance(kind, Standardized)]
     if scaled and units.are_given:
         units = Units.of(scaled[0].candidates(data.X, data.weight)[0])
-    inner = {_form(each): each for each in map(_inner_kind, kinds)}
+    inner = {_form(each): each for each in map(inner_kind, kinds)}
     return sorted(inner.values(), key=lambda each: _form(each) != _form(units.inner(best))), units
 
 
-def _inner_kind(kind: Any) -> Any:
+def inner_kind(kind: Any) -> Any:
     """A kernel without its units."""
     return kind.kernel if isinstance(kind, Standardized | RankNormal) else kind
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from mercer._fitting.memory import (
     PROBE_ROWS,
     RANDOM_PER_SELECTED,
     MemoryPlan,
+    SearchStage,
     probe_rows,
+    rows_within,
 )
-from mercer._fitting.selection.comparison import KernelComparison, compare_kernels
-from mercer._fitting.selection.path import TuningPath
+from mercer._fitting.selection.comparison import ComparisonProblem, KernelComparison, compare_kernels
+from mercer._fitting.selection.path import NEAR_ALPHA, Trial, TuningPath
 from mercer._fitting.selection.problem import ExactProblem, at_points
 from mercer._gram import Budget, check_size, gram, self_similarity
 from mercer._gram.moments import PRODUCT_ROWS, Moments, MomentsOf, pieces
@@ -45,6 +48,8 @@ from mercer.rows._virtual import Copies, Orbits, rows_for_each
 LEAST_ALPHA_SHARE = 1e-7
 # Beyond this number of centers, few alphas are compared, around that of the comparison of kernels.
 MANY_CENTERS = 2500
+# The number with which it is decided between classes of kernels, and whether what one has learned makes it better.
+DECIDING_CENTERS = 1200
 # More rows than the sample make more centers worthwhile: this many times those that are enough there.
 MORE_THAN_IN_SAMPLE = 4
 # Rows used to estimate the part of the kernel that is the same for all rows.
@@ -175,14 +180,17 @@ def choose_kernel_and_centers(
     problem: SampleProblem,
     rng: np.random.Generator,
     compared: KernelComparison | None = None,
+    *,
+    on_sample: bool = False,
 ) -> ModelSelection:
-    """Choose kernel parameters on the sample, unless ``compared`` before, and select centers among its rows.
+    """Choose kernel parameters on the sample, unless ``compared`` before, on all rows or ``on_sample``, and select
+    centers among its rows.
 
     Kernel values in float32 may be too alike for these centers: where more of them would matter, centers are in
     float64, and with them all values.
     """
-    known = compared is not None
-    compared = _compare_on_sample(kernel, problem, rng) if compared is None else compared
+    known = compared is not None and not on_sample
+    compared = compare_on_sample(kernel, problem, rng) if compared is None else compared
     n_centers = problem.n_centers
     words = f"{type(problem.selector).__name__} on {problem.sample.n_rows} rows"
     if problem.copies is not None and problem.virtual_centers:
@@ -247,8 +255,54 @@ def _words_of_number(most: int | None, *, limited: bool) -> str:
     return f", as many as matter in leave-one-out{'' if most is None else f', of at most {most}'}"
 
 
-def _compare_on_sample(kernel: Kernel, problem: SampleProblem, rng: np.random.Generator) -> KernelComparison:
-    """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen."""
+@dataclass(frozen=True)
+class Contender:
+    """The best kernel of a comparison, which others are compared with by fits to the sample with many centers."""
+
+    compared: KernelComparison
+    problem: SampleProblem
+
+    @cached_property
+    def trial(self) -> Trial:
+        """Its fit, for alphas near its own; O(n m²) for n rows and m centers."""
+        kernel, alpha = self.compared.kernel, self.compared.alpha
+        exact = _exact_problem(kernel, self.problem)
+        order = np.random.default_rng(0).permutation(n_rows(exact.X))
+        stage = _deciding_stage(exact, self.problem)
+        comparison = replace(ComparisonProblem.at(kernel, exact, order, stage), halves=False)
+        if exact.alpha is None and alpha is not None:
+            comparison = replace(comparison, alphas=alpha * NEAR_ALPHA)
+        return comparison.trials([kernel])[0]
+
+    def gain(self, other: "Contender", rows: Indices) -> float:
+        """By how much another one is better on some of the rows with weight.
+
+        0 if not by more than a standard error of paired losses.
+        """
+        first, second = self.trial.of_rows(rows), other.trial.of_rows(rows)
+        return first.certain_gain(second)
+
+
+def _deciding_stage(exact: ExactProblem, problem: SampleProblem) -> SearchStage:
+    """All rows, with the centers by which it is decided between kernels, at most those of the final fit."""
+    u = n_rows(exact.X)
+    return SearchStage(u, min(DECIDING_CENTERS, u if problem.n_centers is None else problem.n_centers, u))
+
+
+def may_decide(kernel: Kernel, problem: SampleProblem) -> bool:
+    """Whether there is memory for fits to the sample with many centers."""
+    exact = _exact_problem(kernel, problem)
+    stage = _deciding_stage(exact, problem)
+    return rows_within(exact.extent, stage, exact.budget.n_bytes) >= stage.n_rows
+
+
+def compare_on_sample(
+    kernel: Kernel, problem: SampleProblem, rng: np.random.Generator, *, roughly: bool = False
+) -> KernelComparison:
+    """Kernels compared on rows of the sample; one alone only if the number of centers is to be chosen.
+
+    ``roughly``: with few centers, as kernels that are then fitted with many.
+    """
     most_rows = MOST_COMPARED_ROWS // rows_for_each(problem.copies)
     rows = np.sort(rng.permutation(problem.sample.n_rows)[:most_rows])
     exact = _exact_problem(kernel, problem.some(kernel, rows))
@@ -261,8 +315,9 @@ def _compare_on_sample(kernel: Kernel, problem: SampleProblem, rng: np.random.Ge
         rng,
         choose_origin=not isinstance(problem.selector, Given),
         try_single=problem.few_enough or (problem.alpha is None and many),
-        count_centers=problem.few_enough,
-        most=most,
+        count_centers=problem.few_enough and not roughly,
+        first_stage_only=roughly,
+        most=min(DECIDING_CENTERS, DECIDING_CENTERS if most is None else most) if roughly else most,
     )
 
 

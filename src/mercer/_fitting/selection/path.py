@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._types import Array
+from mercer._types import Array, Indices
 from mercer.kernels._base import Kernel
 
 # alpha="loo" tries these multiples of the trace of the centered kernel matrix.
@@ -42,6 +42,12 @@ class Trial:
         scores = np.where(np.isfinite(scores), scores, np.inf)
         # A copy: the losses of all alphas are not kept.
         return cls(kernel, alphas, scores, losses[_last_of_least(scores)].copy(), share)
+
+    def of_rows(self, rows: Indices) -> "Trial":
+        """At the same alpha, evaluated on some of the rows."""
+        share = self.share[rows] / self.share[rows].sum()
+        alpha = np.array([self.alpha])
+        return Trial(self.kernel, alpha, np.array([self.losses[rows] @ share]), self.losses[rows], share)
 
     @property
     def extrapolated(self) -> float:
