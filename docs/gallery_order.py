@@ -5,6 +5,7 @@ ORDER = [
     "projection",
     "units",
     "relevance",
+    "table",
     "columns",
     "several_kernels",
     "invariances",

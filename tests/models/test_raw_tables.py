@@ -337,6 +337,14 @@ def test_what_new_rows_lack_or_mix_up_is_named(model, frame):
         model.predict(frame.assign(since="soon"))
 
 
+def test_new_text_among_written_numbers_is_missing(y):
+    X = pd.DataFrame({"cylinders": np.array(["4", "6", "8", "8"])[np.arange(N) % 4], "x": np.arange(N)})
+    model = KernelFisherClassifier(**FIXED).fit(X, y)
+    assert_array_equal(
+        model.predict_proba(X.assign(cylinders="rotary")), model.predict_proba(X.assign(cylinders=None))
+    )
+
+
 def test_gaps_in_columns_that_had_none_are_as_the_mean(model, frame):
     mean = frame["age"].mean()
     assert_allclose(

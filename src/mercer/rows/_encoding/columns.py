@@ -66,11 +66,15 @@ class EncodedColumn(ABC):
 
 @dataclass(frozen=True)
 class NumberColumn(EncodedColumn):
-    """(x - mean) / spread, zero where missing; if some are missing, one more feature that says so."""
+    """(x - mean) / spread, zero where missing; if some are missing, one more feature that says so.
+
+    Of ``written`` numbers others are missing, too: text that is none was to be expected.
+    """
 
     mean: float
     spread: float
     missing: bool
+    written: bool
     kind: ClassVar[str] = "number"
 
     @property
@@ -86,7 +90,7 @@ class NumberColumn(EncodedColumn):
         return 1
 
     def encode(self, column: Column) -> Array:
-        x = (as_numbers(self.name, column) - self.mean) / self.spread
+        x = (as_numbers(self.name, column, strict=not self.written) - self.mean) / self.spread
         absent = np.isnan(x)
         x[absent] = 0.0
         return np.column_stack([x, MISSING_LENGTH * absent]) if self.missing else x[:, None]

@@ -151,7 +151,8 @@ def _number(column: RawColumn) -> EncodedColumn:
     if not known.any():
         return DroppedColumn(column.name, "all values are missing")
     mean, spread = _mean_and_spread(x[known], column.weight[known])
-    return NumberColumn(column.name, mean, spread, not bool(known.all()))
+    written = any(isinstance(value, str) for value in column.there)
+    return NumberColumn(column.name, mean, spread, not bool(known.all()), written)
 
 
 def _date(column: RawColumn) -> EncodedColumn:

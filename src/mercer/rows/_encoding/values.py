@@ -31,13 +31,13 @@ def read_raw(X: Any, names: Sequence[Any] | None = None) -> NamedColumns:
     return read_columns(X, names, keep_dates=True)
 
 
-def as_numbers(name: Any, column: Column) -> Array:
-    """A column (n,) in float64, NaN where missing; numbers may be text."""
+def as_numbers(name: Any, column: Column, *, strict: bool = True) -> Array:
+    """A column (n,) in float64, NaN where missing, or, unless ``strict``, no number; numbers may be text."""
     if column.dtype.kind in "fb":
         return column.astype(np.float64)
     numbers = [number_of(value) for value in column.tolist()]
     wrong = next((value for value, number in zip(column.tolist(), numbers) if number is None), None)
-    if wrong is not None:
+    if strict and wrong is not None:
         raise ValueError(
             f"column {name!r} holds numbers, but contains {format_value(wrong)}; pass a number, or None where it "
             f'is missing, or fit with columns={{{name!r}: "category"}}'
