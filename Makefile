@@ -50,6 +50,8 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/canonical.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/invariances.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tabular.py --data $(DATA) --honesty
+	$(PYTHON) benchmarks/curves.py --data $(DATA)
+	$(PYTHON) benchmarks/raw_tables.py --data $(DATA)
 	$(PYTHON) benchmarks/columns.py --data $(DATA)
 	$(PYTHON) benchmarks/several.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/structured.py --data $(DATA) --large 100000 --pairs 2000

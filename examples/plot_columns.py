@@ -1,8 +1,8 @@
 """
-Columns of numbers and names
-============================
+A kernel for each column
+========================
 
-A data frame goes into a model as it is: each part of a sum of kernels sees its own columns.
+Each part of a sum of kernels sees its own columns of a data frame, and shows what they contribute.
 
 Wages of 500 people depend on age and hours, which are numbers, and on job and town, which are names.
 """

@@ -2,9 +2,11 @@
 A raw table, and which columns matter
 =====================================
 
+A data frame with categories, text, dates and gaps goes into a model as it is, and shows which columns matter.
+
 Rents of 1200 flats, as such a table comes: districts with gaps, streets, dates, a heating that is true or false,
-and sizes that nobody has measured. It goes into :class:`~mercer.KernelRidgeRegressor` as it is. The model finds
-out by itself that neither the agent nor the balcony matters, and what the size and the district do.
+and sizes that nobody has measured. :class:`~mercer.KernelRidgeRegressor` finds out by itself that neither the
+agent nor the balcony matters, and what the size and the district do.
 """
 
 import matplotlib.pyplot as plt

@@ -8,6 +8,7 @@ from mercer._scores import LooResults, Rule
 from mercer._scores.monitoring import ControlLimits, Statistics
 from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance
 from mercer._solvers.orthogonal import SparsePath
+from mercer.rows._encoding.columns import TableEncoding
 
 __all__ = [
     "ControlLimits",
@@ -18,6 +19,7 @@ __all__ = [
     "Rule",
     "SparsePath",
     "Statistics",
+    "TableEncoding",
     "TuningPath",
     "UnexplainedVariance",
 ]

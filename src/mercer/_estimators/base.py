@@ -28,7 +28,7 @@ from mercer.rows._encoding.columns import TableEncoding
 from mercer.rows._encoding.rule import as_raw, check_kinds, encoding_of, is_raw
 from mercer.rows._resolve import feature_names, is_out_of_core, parquet_rows
 from mercer.rows._sampling.random_sample import Labels
-from mercer.rows._table import as_table, holds_numbers, n_rows
+from mercer.rows._table import as_table, holds_numbers, is_sparse, n_rows
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,10 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
         kernel = as_kernel(kernel)
         # Words such as "names" stand for columns that have names.
         words = kernel.reads is None or any(isinstance(name, str) for name in kernel.reads)
-        named = (kernel.input_kind == "columns" and words) or hasattr(model, "columns_")
+        encoding = getattr(model, "columns_", None)
+        if encoding is not None:
+            return parquet_rows(path, y, weight, columns=encoding.names, form="columns")
+        named = kernel.input_kind == "columns" and words
         form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
         columns = list(kernel.reads) if named and kernel.reads is not None else columns
     return parquet_rows(path, y, weight, columns=columns, form=form)
@@ -96,11 +99,11 @@ class KernelModel(MercerEstimator):
     """A model f(x) = sum_j c_j k(x, z_j) + b; abstract."""
 
     kernel: str | Kernel | Any
-    columns: Mapping[Any, str] | None = None
     # Whether raw tables become features of numbers.
     _encodes_tables = False
+    # What they became already, of a model that is fitted to features.
+    _given_encoding: TableEncoding | None = None
 
-    columns_ = fitted[TableEncoding](waits=False)
     kernel_ = fitted[Kernel]()
     gamma_ = fitted[float | None]()
     X_fit_ = fitted[Any]()
@@ -131,10 +134,11 @@ class KernelModel(MercerEstimator):
         """The kernel that compares the rows X."""
         return as_kernel(self.kernel)
 
-    def _read(self, X: Any, *, reset: bool, weight: ArrayLike | None = None) -> Any:
+    def _read(self, X: Any, *, reset: bool, weight: ArrayLike | None = None, fill: bool = False) -> Any:
         """Rows in memory in the form the kernel accepts: finite numbers, named columns, or any objects.
 
-        Raw tables become numbers; rows without ``weight`` have no say in how.
+        Raw tables become numbers; rows without ``weight`` have no say in how. ``fill``: numbers may be missing in
+        rows to predict.
         """
         kernel = self._row_kernel
         kind = kernel.input_kind
@@ -150,6 +154,7 @@ class KernelModel(MercerEstimator):
         _validation.not_dates("X", X)
         inner = "RBF()" if isinstance(kernel, OneOf) else repr(kernel)
         remedy = f'; or give them a meaning: kernel=OnColumns({inner}, "numbers", missing="mean")'
+        fill = fill and kind == "vectors" and self._encodes_tables and not is_sparse(X)
         with _validation.naming_text("X", X), _validation.naming_missing("X", remedy if kind == "vectors" else ""):
             X = validate_data(
                 self,
@@ -157,25 +162,32 @@ class KernelModel(MercerEstimator):
                 reset=reset,
                 accept_sparse="csr" if kind != "values" else False,
                 dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan" if kind == "columns" else True,
+                ensure_all_finite="allow-nan" if kind == "columns" or fill else True,
             )
+        if fill:
+            X = _without_gaps(X, getattr(self, "X_fit_", None))
         if kind == "values" and reset:
             check_square(X)
         return X
 
     def _encoding_of(self, X: Any, weight: ArrayLike | None) -> TableEncoding | None:
         """What the columns of a raw table become; None: rows are not one."""
-        kinds = check_kinds(self.columns)
+        kinds = check_kinds(getattr(self, "columns", None))
+        if self._given_encoding is not None:
+            return None
         if not (self._encodes_tables and self._row_kernel.takes_vectors):
+            _refuse_kinds(kinds, self.kernel)
             return None
         if not kinds and not is_raw(X):
             return None
         X = as_raw(X)
+        _check_table(X)
         return encoding_of(X, None if weight is None else row_weight(weight, n_rows(X)), kinds)
 
     def _encoded(self, X: Any, encoding: TableEncoding, *, reset: bool) -> Floats:
         """The features of a raw table, whose columns are found by their names."""
         X = as_raw(X)
+        _check_table(X)
         if reset:
             validate_data(self, X, reset=True, skip_check_array=True)
             self.columns_ = encoding
@@ -217,6 +229,7 @@ class KernelModel(MercerEstimator):
         rows: Rows
         streamed = is_out_of_core(X)
         if streamed:
+            _refuse_kinds(check_kinds(getattr(self, "columns", None)), self.kernel)
             rows, schema = blocks_and_schema(model, X, y, sample_weight)
         else:
             X, y, weight = read_rows(model, X, y, sample_weight, reset=True)
@@ -234,7 +247,12 @@ class KernelModel(MercerEstimator):
     def _evaluated(self, X: Any, f: Callable[[Any], Floats]) -> Floats:
         """A function of rows in memory, applied to rows from any source."""
         if not is_out_of_core(X):
-            return f(self._read(X, reset=False))
+            return f(self._read(X, reset=False, fill=True))
+        if hasattr(self, "columns_") and not isinstance(X, str | Path):
+            raise ValueError(
+                "the model was fitted on a raw table, and reads new rows from frames in memory or Parquet files; "
+                "pass the frames of a stream one by one"
+            )
         rows, check = read_blocks(self, X), self._check_of_blocks()
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))
@@ -245,6 +263,32 @@ class KernelModel(MercerEstimator):
         intercept = np.atleast_1d(self.intercept_)
         coef = np.reshape(self.dual_coef_, (-1, len(intercept)))
         return Expansion(self.kernel_, self.X_fit_, coef, intercept)
+
+
+def _without_gaps(X: Any, centers: Any) -> Any:
+    """New rows of a model whose rows were complete: a missing number is as the mean of the centers."""
+    if not isinstance(X, np.ndarray) or not isinstance(centers, np.ndarray) or not np.isnan(X.sum()):
+        return X
+    return np.where(np.isnan(X), centers.mean(axis=0, dtype=X.dtype), X)
+
+
+def _refuse_kinds(kinds: Mapping[Any, str], kernel: Any) -> None:
+    if kinds:
+        raise ValueError(
+            f"columns={kinds!r} says what raw columns in memory become, for kernels on vectors; pass a frame, "
+            f'and kernel="auto" or "rbf" instead of {kernel!r}, or columns=None'
+        )
+
+
+def _check_table(X: Any) -> None:
+    """Rows of a table in memory: two dimensions, at least one row."""
+    if not has_columns(X) and (is_sparse(X) or np.ndim(X) != 2):
+        raise ValueError(
+            f"Expected 2D array with the columns of a raw table, got {type(X).__name__}; pass a frame or an array "
+            "with a row for each observation. Reshape your data"
+        )
+    if n_rows(X) == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
 
 
 def read_objects(kernel: Kernel, X: Any) -> Any:

@@ -52,5 +52,7 @@ def _one_row(model: Any, X: Any) -> Any:
     """A row of zeros like those of X, to find the type and columns of the result."""
     if hasattr(X, "_meta") and hasattr(X._meta, "columns"):
         meta = X._meta
+        if hasattr(model, "columns_"):
+            return type(meta)({name: [None] for name in meta.columns})
         return type(meta)(np.zeros((1, len(meta.columns))), columns=meta.columns)
     return np.zeros((1, model.n_features_in_), dtype=X.dtype)

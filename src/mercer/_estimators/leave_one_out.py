@@ -103,4 +103,5 @@ def _nested(model: Any, spec: FitSpec, data: TrainingData, result: FitResult) ->
         return None
     given = None if rows.weight is None else np.asarray(rows.weight)[index]
     centers = None if observations is None else (result.centers, observations.rows.point)
-    return nested_score_of(model, spec.kernel, result.training, np.asarray(rows.y)[index], given, centers)
+    y = np.asarray(rows.y)[index]
+    return nested_score_of(model, spec.kernel, result.training, y, given, centers, data.schema.encoding)

@@ -18,6 +18,7 @@ from mercer._scores.training_rows import Folds, Training
 from mercer._types import Array, Indices
 from mercer.errors import without_warnings
 from mercer.kernels import Kernel
+from mercer.rows._encoding.columns import TableEncoding
 from mercer.rows._progress import progress
 from mercer.rows._table import take
 
@@ -38,7 +39,7 @@ FEWEST_FOLDS = 5
 class NestedScore(Waiting):
     """A model that is not fitted, and rows to choose it by: X[row], y, weights or None, what each counts for in
     the score (n,), the outer fold (n,) in which it is predicted (-1: never), and the folds that are held out
-    together and their groups.
+    together and their groups. Rows of a raw table are features already, by its ``encoding``.
     """
 
     model: Any
@@ -49,6 +50,7 @@ class NestedScore(Waiting):
     counted_weight: Array
     outer: Indices
     folds: Folds | None
+    encoding: TableEncoding | None = None
     found: dict[str, Any] | None = None
 
     @property
@@ -99,6 +101,8 @@ class NestedScore(Waiting):
         rows = np.flatnonzero(self.outer != fold)
         weight = None if self.weight is None else self.weight[rows]
         model, more = clone(self.model), {}
+        if self.encoding is not None:
+            model._given_encoding = self.encoding
         if self.folds is not None:
             more = _as_given(model, self.folds.some(rows))
         if hasattr(model, "verbose"):
@@ -120,12 +124,14 @@ def nested_score_of(
     y: NDArray[Any],
     given: Array | None,
     centers: tuple[Any, Indices] | None = None,
+    encoding: TableEncoding | None = None,
 ) -> NestedScore | None:
     """How a fit to these rows with targets y and weights ``given`` (None: ones) is scored.
 
-    ``centers``: rows that every row with weight is one of, and which (n,); None: rows are copied. None is returned
-    if there are too many or too few rows, or if the kernel is precomputed: its values are not kept. A row with a
-    count is that number of rows: folds depend on the order of the distinct rows, not on where their copies are.
+    ``centers``: rows that every row with weight is one of, and which (n,); None: rows are copied. ``encoding`` is
+    that of the rows if they were a raw table; it has seen no targets, and is not made again. None is returned if
+    there are too many or too few rows, or if the kernel is precomputed: its values are not kept. A row with a
+    count is that number of rows: folds depend on the order of distinct rows, not on where their copies are.
     """
     count = np.where(training.weight > 0, training.count, 0.0)
     if kernel.takes_values or not FEWEST_ROWS <= count.sum() <= MOST_NESTED_ROWS:
@@ -151,6 +157,7 @@ def nested_score_of(
         (training.weight / training.count)[rows],
         outer,
         folds,
+        encoding,
     )
 
 

@@ -3,9 +3,10 @@
 pandas, polars and pyarrow are not imported: data frames are recognized by their methods.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def joined_columns(name: str, tables: Sequence[NamedColumns]) -> NamedColumns:
                 f"{name} has the columns {', '.join(map(str, names))} in some blocks and "
                 f"{', '.join(map(str, part.columns))} in others; pass blocks with the same columns"
             )
-    return NamedColumns({key: _stacked([part.columns[key] for part in tables]) for key in names})
+    return NamedColumns({key: _stacked(key, [part.columns[key] for part in tables]) for key in names})
 
 
 def has_columns(X: Any) -> bool:
@@ -111,8 +112,17 @@ def read_columns(X: Any, names: Sequence[Any] | None = None, *, keep_dates: bool
     absent = [name for name in names or () if name not in there]
     if absent or not there:
         raise missing_columns(absent, there)
-    wanted = there if names is None else names
-    return NamedColumns({name: _column(name, _get(X, name), keep_dates=keep_dates) for name in wanted})
+    return NamedColumns(dict(columns_of(X, there if names is None else names, keep_dates=keep_dates)))
+
+
+def columns_of(X: Any, names: Sequence[Any], *, keep_dates: bool = False) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Names and columns of a data frame, read one after the other."""
+    return ((name, _column(name, _get(X, name), keep_dates=keep_dates)) for name in names)
+
+
+def columns_of_array(X: NDArray[Any]) -> NamedColumns:
+    """The columns of an array of numbers, Booleans or dates, by position; dates stay such."""
+    return NamedColumns({j: _column(j, column, keep_dates=True) for j, column in enumerate(X.T)})
 
 
 def are_names(values: Any) -> bool:
@@ -165,21 +175,30 @@ def _column(name: Any, values: Any, *, keep_dates: bool = False) -> NDArray[Any]
     array = values if isinstance(values, np.ndarray) else np.asarray(values)
     if array.dtype.kind == "M" and keep_dates:
         return array.astype("M8[us]")
+    if array.dtype.kind == "m" and keep_dates:
+        return array.astype("m8[us]") / np.timedelta64(1, "D")
     if array.dtype.kind not in "fiub":
-        array = _of_objects(_listed(values))
+        array = _of_objects(name, _listed(values))
     if array.dtype.kind not in "fiu":
         return array
     numbers = array.astype(np.float64)
-    if array.dtype.kind in "iu" and np.abs(numbers).max(initial=0.0) > EXACT_INTEGERS:
-        raise ValueError(
-            f"column {name!r} contains integers beyond 2^53, which float64 cannot tell apart; convert them to "
-            "strings if they are names"
-        )
+    # Whole numbers with gaps have come as float64.
+    whole = array.dtype.kind in "iu" or str(_type_of(values)).lower().startswith(("int", "uint"))
+    if whole and np.nanmax(np.abs(numbers), initial=0.0) > EXACT_INTEGERS:
+        raise inexact(name)
     if np.isinf(numbers).any():
         raise ValueError(f"column {name!r} contains infinity, or a value too large for float64; drop such rows")
     # One representation of NaN: equal rows are found by their bytes.
     numbers[np.isnan(numbers)] = np.nan
     return numbers
+
+
+def inexact(name: Any) -> ValueError:
+    """The error for whole numbers that float64 cannot hold."""
+    return ValueError(
+        f"column {name!r} contains integers beyond 2^53, which float64 cannot tell apart; convert them to "
+        "strings if they are names"
+    )
 
 
 def _listed(values: Any) -> list[Any]:
@@ -188,15 +207,22 @@ def _listed(values: Any) -> list[Any]:
     return list(next(getattr(values, way) for way in ways if hasattr(values, way))())
 
 
-def _of_objects(values: list[Any]) -> NDArray[Any]:
+def _of_objects(name: Any, values: list[Any]) -> NDArray[Any]:
     """Numbers or Booleans, if all values that are not missing are such; other values as they are."""
     there = [value for value in values if not is_missing(value)]
     truths = [isinstance(value, bool | np.bool_) for value in there]
     if there and all(truths) and len(there) == len(values):
         return np.array(values, dtype=bool)
-    if there and not any(truths) and all(isinstance(value, Real) for value in there):
+    if there and not any(truths) and all(map(_is_real, there)):
+        if any(isinstance(value, Integral) and abs(int(value)) > EXACT_INTEGERS for value in there):
+            raise inexact(name)
         return np.array([np.nan if is_missing(value) else float(value) for value in values])
     return _names(values)
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a value is a number; NumPy's durations call themselves such."""
+    return isinstance(value, Real) and not isinstance(value, np.timedelta64)
 
 
 def _names(values: list[Any]) -> NDArray[Any]:
@@ -212,6 +238,8 @@ def is_missing(value: Any) -> bool:
         return False
     if type(value).__name__ in MISSING_TYPES:
         return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
     return isinstance(value, Real | np.datetime64 | np.timedelta64) and bool(value != value)
 
 
@@ -230,8 +258,8 @@ def _as_numbers(name: Any, column: NDArray[Any]) -> Array:
     )
 
 
-def _stacked(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _stacked(name: Any, parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Several parts of a column; where their types differ, numbers are among objects."""
     if len({part.dtype.kind for part in parts}) == 1:
         return np.concatenate(parts)
-    return _of_objects([value for part in parts for value in part.tolist()])
+    return _of_objects(name, [value for part in parts for value in part.tolist()])

@@ -114,11 +114,11 @@ class OnlineModel(KernelModel):
         tags.input_tags.pairwise = False
         return tags
 
-    def _read(self, X: Any, *, reset: bool, weight: ArrayLike | None = None) -> Any:
+    def _read(self, X: Any, *, reset: bool, weight: ArrayLike | None = None, fill: bool = False) -> Any:
         """X in float64: approximate dependence relies on small differences."""
         if as_kernel(self.kernel).takes_values:
             raise ValueError(f"kernel={self.kernel!r} has no values for future rows; pass the kernel itself")
-        X = super()._read(X, reset=reset, weight=weight)
+        X = super()._read(X, reset=reset, weight=weight, fill=fill)
         return X.astype(np.float64, copy=False) if getattr(X, "dtype", None) in (np.float32, np.float64) else X
 
     def _block_validator(self) -> Callable[[int], BlockValidator] | None:

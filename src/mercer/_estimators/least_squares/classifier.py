@@ -48,7 +48,8 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         another is better by a standard error. "auto" is a Gaussian or a Laplacian kernel of features divided by
         their standard deviations, as they are, or in normal scores of their ranks, so that they may have any
         units: see :class:`~mercer.kernels.Standardized` and :class:`~mercer.kernels.RankNormal`. From 1000 rows
-        on it also learns which features matter, see ``relevance``.
+        on it also learns which features matter, see ``relevance``. Features of a raw table have one unit already,
+        or normal scores of quantities.
     columns : dict, default=None
         What columns of a raw table are, by name or position: "number", "category", "text", "date" or "drop".
         Others are what the rule of columns says, see ``columns_``.
@@ -106,6 +107,7 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         sum_i w_i |f(Tx_i) - f(x_i)|², averaged over the transformations T (tangent covariance, Mika 2002, Eq.
         3.23): one more pass; centers are rows. "loo" chooses among 0, 0.01, 0.1, 1 and 10 by leave-one-out.
     relevance : "auto", "diagonal", array-like of shape (n_features,) or None, default="auto"
+        Of a raw table, features are columns here, and what is said of each besides, such as that it is missing.
         "diagonal": the kernel gets one gamma for each feature (automatic relevance determination, ARD), in
         proportion to the mean squared derivative of the fit, if rows that had no part in it are predicted
         better for that; otherwise all features are alike, as with None. Learned from at most 5000 rows, with
@@ -151,7 +153,8 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
     kernel_weights_ : dict or None
         Shares of the kernels of a :class:`~mercer.kernels.WeightedSum`, by name; None: the kernel is not one.
     relevance_ : ndarray of shape (n_features,) or None
-        Shares of the features in the squared derivatives, which sum to one: all equal if no differences were
+        Shares of the features (of a raw table those that ``columns_`` makes) in the squared derivatives, which sum
+        to one: all equal if no differences were
         found; None: not learned. gammas are proportional to them.
     loo_decision_ : ndarray of shape (n,) or (n, n_classes)
         ``decision_function`` of every training row for the model fitted without it, calibrated by the rows of the

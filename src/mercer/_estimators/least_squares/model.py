@@ -1,6 +1,8 @@
 """Models fitted at once or in passes over blocks of rows, to which rows can be added and from which removed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +39,7 @@ from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
 from mercer._solvers.spectrum import Penalty
 from mercer._types import Array, Indices
+from mercer.centers import CenterSelector, Given
 from mercer.kernels import Kernel, WeightedSum, as_kernel
 from mercer.kernels._resolve import automatic_for_table
 from mercer.kernels._vectors.stationary import Stationary
@@ -44,12 +47,13 @@ from mercer.kernels._vectors.units import RankNormal, Standardized
 from mercer.rows import MemoryRows, Rows
 from mercer.rows._base import BLOCK_ROWS
 from mercer.rows._encoding.columns import TableEncoding
+from mercer.rows._encoding.rule import as_raw
 from mercer.rows._resolve import is_out_of_core
 from mercer.rows._table import take
 from mercer.rows._virtual import as_copies, rows_for_each
 
 # The sums depend on these parameters: they must not change between batches.
-FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance")
+FIXED = ("kernel", "centers", "penalty", "class_weight", "invariances", "relevance", "columns")
 # Where probabilities come from.
 PROBABILITIES = ("auto", "logistic", "discriminant")
 # Weights of the change of outputs under transformations, compared by leave-one-out.
@@ -110,8 +114,10 @@ class LeastSquaresModel(LeaveOneOutModel):
     mu: float | str | None = None
     relevance: Any = "auto"
     probabilities: str = "discriminant"
+    columns: Mapping[Any, str] | None = None
     _encodes_tables = True
 
+    columns_ = fitted[TableEncoding](waits=False)
     mu_ = fitted[float | None]()
     relevance_ = fitted[Array | None]()
     kernel_weights_ = fitted[dict[str, float] | None]()
@@ -125,6 +131,7 @@ class LeastSquaresModel(LeaveOneOutModel):
         Parameters
         ----------
         X : array, memory map, CSR matrix, data frame, list of objects or kernel matrix, n rows
+            A frame may have categories, text, dates and missing values: they become features, see ``columns_``.
             Or out-of-core rows, which are read block by block: the path of a Parquet file or folder, a
             list of tuples (X, y) or (X, y, weight), a function that returns an iterator of them, or a
             collection of Dask, Ray or Spark.
@@ -140,7 +147,7 @@ class LeastSquaresModel(LeaveOneOutModel):
         """
         spec, rng = spec_of(self), generator(self.random_state)
         data = self._read_with_folds(X, y, sample_weight, groups, spec)
-        spec = spec_of(self, data.schema.encoding)
+        spec = spec_of(self, data.schema.encoding or self._given_encoding)
         result = run(spec, data, rng)
         fixed_parameters = {} if result.state is None else _fixed_parameters(self)
         kept = _kept_rows(spec, data, result)
@@ -300,7 +307,7 @@ def spec_of(model: LeastSquaresModel, encoding: TableEncoding | None = None) -> 
     _check_learned(model)
     common, relevance = common_spec(model), _relevance_of(model)
     if encoding is not None:
-        common = replace(common, kernel=_kernel_of_table(model, common.kernel, encoding))
+        common = _for_table(model, common, encoding)
         relevance = None if relevance is None else _of_columns(relevance, encoding)
     return replace(
         common,
@@ -313,9 +320,19 @@ def spec_of(model: LeastSquaresModel, encoding: TableEncoding | None = None) -> 
     )
 
 
-def _kernel_of_table(model: LeastSquaresModel, kernel: Kernel, encoding: TableEncoding) -> Kernel:
-    """The default kernel for features of one unit; a given one as it is."""
-    return automatic_for_table(encoding.numbers) if _is_auto(model.kernel) else kernel
+def _for_table(model: LeastSquaresModel, spec: FitSpec, encoding: TableEncoding) -> FitSpec:
+    """The default kernel for features of one unit, and given centers as features."""
+    if model.invariances is not None:
+        raise ValueError(
+            "invariances transform rows of numbers, but X is a raw table; encode it before, or pass None"
+        )
+    kernel, centers = spec.kernel, spec.centers
+    if _is_auto(model.kernel):
+        kernel = automatic_for_table(encoding.numbers)
+    if isinstance(centers, Given) or not isinstance(centers, str | Integral | CenterSelector):
+        rows = centers.rows if isinstance(centers, Given) else centers
+        centers = Given(encoding.encode(as_raw(rows)))
+    return replace(spec, kernel=kernel, centers=centers)
 
 
 def _of_columns(features: Features, encoding: TableEncoding) -> Features:
@@ -326,7 +343,7 @@ def _of_columns(features: Features, encoding: TableEncoding) -> Features:
         raise ValueError(
             f"relevance names the groups of {len(features.group)} columns, but X has {len(encoding.columns)}"
         )
-    return replace(features, group=features.group[encoding.of_column])
+    return replace(features, group=np.unique(features.group[encoding.of_column], return_inverse=True)[1])
 
 
 def _may_have_logits(model: LeastSquaresModel) -> bool:

@@ -1,6 +1,7 @@
 """What the columns of a raw table become: features of numbers, categories, texts, dates and missing values.
 
-Each column has a variance of one in all, whatever it becomes: units and numbers of categories do not matter.
+What a column says in all, and each period of a date, has a variance of at most one: neither units nor numbers of
+categories matter.
 """
 
 from abc import ABC, abstractmethod
@@ -31,10 +32,12 @@ KIND_WORDS = {
 }
 # Days of the periods of dates, by name.
 PERIODS = {"time of year": 365.2425, "day of week": 7.0, "time of day": 1.0}
+# Numbers are cut off here, in standard deviations: squares of distances stay finite.
+FARTHEST_NUMBER = 1e100
+# Where nearly all rows are of one category, the others are not farther from it than this allows.
+LEAST_VARIANCE_OF_CATEGORIES = 1e-4
 # A missing number is this far from others, in standard deviations.
 MISSING_LENGTH = 0.5
-# Days of the periods of dates, by name.
-PERIODS = {"time of year": 365.2425, "day of week": 7.0, "time of day": 1.0}
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,9 @@ class NumberColumn(EncodedColumn):
         return 1
 
     def encode(self, column: Column) -> Array:
-        x = (as_numbers(self.name, column, strict=not self.written) - self.mean) / self.spread
+        numbers = as_numbers(self.name, column, strict=not self.written)
+        with np.errstate(over="ignore"):
+            x = np.clip((numbers - self.mean) / self.spread, -FARTHEST_NUMBER, FARTHEST_NUMBER)
         absent = np.isnan(x)
         x[absent] = 0.0
         return np.column_stack([x, MISSING_LENGTH * absent]) if self.missing else x[:, None]
@@ -98,12 +103,12 @@ class NumberColumn(EncodedColumn):
 
 @dataclass(frozen=True)
 class CategoryColumn(EncodedColumn):
-    """``scale`` where the value is the category, one feature each; an unknown one is as the mean of all rows.
+    """One feature for each category, zero unless it is the value; another value is as the ``shares`` of all rows.
 
     Missing is a category. Two categories are one feature.
     """
 
-    categories: tuple[Any, ...]
+    categories: tuple[str | None, ...]
     shares: tuple[float, ...]
     kind: ClassVar[str] = "category"
 
@@ -124,8 +129,10 @@ class CategoryColumn(EncodedColumn):
         for i, value in enumerate(values):
             if value in position:
                 rows[i] = np.arange(len(shares)) == position[value]
-        # The variance of all features together is one.
-        rows /= np.sqrt(1.0 - shares @ shares)
+        # The variance of all features together is one; rows of other values are as the shares.
+        known, square = shares.sum(), shares @ shares
+        variance = known + (1.0 - known) * square - (2.0 - known) ** 2 * square
+        rows /= max(variance, LEAST_VARIANCE_OF_CATEGORIES) ** 0.5
         # Of two, one says all: sqrt(2) times as long for the same distance.
         return np.asarray((np.sqrt(2.0) * rows[:, :1] if len(shares) == 2 else rows)[place])
 
@@ -271,8 +278,22 @@ class TableEncoding:
 
     def encode(self, X: Any) -> Array:
         """The features (n, d) of the rows of a data frame or an array."""
+        self._check_width(X)
         table = read_raw(X, self.names)
-        return np.hstack([column.encode(table.columns[column.name]) for column in self.columns if column.parts])
+        found, end = np.empty((table.shape[0], len(self.groups))), 0
+        for column in self.columns:
+            width = sum(width for _, width in column.parts)
+            if width:
+                found[:, end : end + width] = column.encode(table.columns[column.name])
+            end += width
+        return found
+
+    def _check_width(self, X: Any) -> None:
+        """An array has all columns: its positions are no names."""
+        if isinstance(X, np.ndarray) and X.shape[1] != len(self.columns):
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but the table of the fit had {len(self.columns)}; pass the same ones"
+            )
 
     def __str__(self) -> str:
         return "\n".join(f"{column.name}: {column.words}" for column in self.columns)

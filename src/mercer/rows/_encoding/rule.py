@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._types import Array
 from mercer._validation import format_value
-from mercer.rows._columns import categorical_names, has_columns, names_of_columns
+from mercer.rows._columns import categorical_names, columns_of, has_columns, is_missing, names_of_columns
 from mercer.rows._encoding.columns import (
     PERIODS,
     CategoryColumn,
@@ -26,6 +26,7 @@ from mercer.rows._encoding.values import (
     as_numbers,
     distinct_values,
     is_date,
+    is_mark,
     letters_of,
     number_of,
     read_raw,
@@ -35,20 +36,22 @@ from mercer.rows._encoding.values import (
 COLUMN_TYPES = ("number", "category", "text", "date", "drop")
 # Columns of more values than this are texts, unless they are said to be categories: then the most frequent count.
 MOST_CATEGORIES, MOST_NAMED_CATEGORIES = 30, 300
+# Numbers that differ by less than this share of the largest differ by rounding.
+ROUNDING_OF_NUMBERS = 1e-15
 # Texts that are nearly all the same have no smaller variance than this.
-LEAST_TEXT_VARIANCE = 1e-6
+LEAST_TEXT_VARIANCE = 1e-4
 
 
 def is_raw(X: Any) -> bool:
     """Whether rows are a table that is not yet numbers, or not complete: with text, categories, dates or gaps."""
     if has_columns(X):
-        return any(_has_gaps(read_raw(X, [name]).columns[name]) for name in names_of_columns(X))
+        return not all(_is_plain(column) for _, column in columns_of(X, names_of_columns(X)))
     array = as_raw(X)
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.size == 0:
         return False
     if array.dtype.kind == "O":
-        return any(isinstance(value, str) or number_of(value) is None or value != value for value in array.flat)
-    return array.dtype.kind in "US" or (array.dtype.kind == "f" and bool(np.isnan(array).any()))
+        return any(isinstance(value, str) or is_missing(value) or number_of(value) is None for value in array.flat)
+    return array.dtype.kind in "US" or (array.dtype.kind == "f" and bool(np.isnan(array.sum(axis=0)).any()))
 
 
 def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> TableEncoding:
@@ -60,24 +63,27 @@ def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> Table
     dates, also written ones            date
     other values                        category if there are at most 30; otherwise text
     """
-    table, categorical = read_raw(X), categorical_names(X)
-    unknown = [name for name in kinds if name not in table.columns]
+    names = names_of_columns(X) if has_columns(X) else list(range(X.shape[1]))
+    unknown = [name for name in kinds if name not in names]
     if unknown:
-        there = format_value(list(table.columns))
+        there = format_value(names)
         raise ValueError(f"columns names {unknown[0]!r}, but the columns are {there}; pass their names")
+    kept = [name for name in names if kinds.get(name) != "drop"]
+    table, categorical = read_raw(X, kept), categorical_names(X)
     used = slice(None) if weight is None else np.flatnonzero(weight > 0.0)
     w = np.ones(table.shape[0]) if weight is None else weight[used]
     raw = [RawColumn.of(name, column[used], w, name in categorical) for name, column in table.columns.items()]
-    encoding = TableEncoding(tuple(_encoded(column, kinds.get(column.name)) for column in raw))
+    found = {column.name: _encoded(column, kinds.get(column.name)) for column in raw}
+    encoding = TableEncoding(tuple(found.get(name, DroppedColumn(name, "you have dropped it")) for name in names))
     if not encoding.names:
         words = str(encoding).replace("\n", ", ")
         raise ValueError(f"no column of X can be used: {words}; pass at least one that has two values")
     return encoding
 
 
-def _has_gaps(column: Column) -> bool:
-    """Whether a column has missing values, or others than numbers and Booleans."""
-    return column.dtype.kind not in "fb" or (column.dtype.kind == "f" and bool(np.isnan(column).any()))
+def _is_plain(column: Column) -> bool:
+    """Whether all values of a column are numbers, or Booleans, and none is missing."""
+    return column.dtype.kind == "b" or (column.dtype.kind == "f" and not np.isnan(column).any())
 
 
 def as_raw(X: Any) -> Any:
@@ -112,8 +118,8 @@ class RawColumn:
         return cls(name, values, np.bincount(place, w).astype(np.float64), categorical)
 
     @cached_property
-    def there(self) -> list[Any]:
-        """The values that are not missing."""
+    def there(self) -> list[str]:
+        """The values that are not missing, as text."""
         return [value for value in distinct_values(self.name, self.values)[0] if value is not None]
 
     @property
@@ -123,8 +129,6 @@ class RawColumn:
 
 def _encoded(column: RawColumn, kind: str | None) -> EncodedColumn:
     """What a column becomes, if it is of this kind; None: the rule says."""
-    if kind == "drop":
-        return DroppedColumn(column.name, "you have dropped it")
     if not column.there:
         return DroppedColumn(column.name, "all values are missing")
     if len(column.there) == 1 and not column.some_missing:
@@ -137,10 +141,10 @@ def _kind(column: RawColumn) -> str:
     """The kind of a column by the rule."""
     if column.values.dtype.kind in "fM":
         return {"f": "number", "M": "date"}[column.values.dtype.kind]
-    named = column.categorical or any(isinstance(value, bool) for value in column.there)
-    if not named and all(number_of(value) is not None for value in column.there):
+    known = [value for value in column.there if not is_mark(value)]
+    if known and not column.categorical and all(number_of(value) is not None for value in known):
         return "number"
-    if not named and all(map(is_date, column.there)):
+    if known and not column.categorical and all(map(is_date, known)):
         return "date"
     return "category" if len(column.values) <= MOST_CATEGORIES else "text"
 
@@ -150,8 +154,10 @@ def _number(column: RawColumn) -> EncodedColumn:
     known = ~np.isnan(x)
     if not known.any():
         return DroppedColumn(column.name, "all values are missing")
+    if known.all() and np.ptp(x) <= ROUNDING_OF_NUMBERS * np.abs(x).max():
+        return DroppedColumn(column.name, "all values are equal but for rounding")
     mean, spread = _mean_and_spread(x[known], column.weight[known])
-    written = any(isinstance(value, str) for value in column.there)
+    written = column.values.dtype.kind == "O"
     return NumberColumn(column.name, mean, spread, not bool(known.all()), written)
 
 
@@ -173,11 +179,11 @@ def _date(column: RawColumn) -> EncodedColumn:
 
 def _category(column: RawColumn) -> EncodedColumn:
     values, _ = distinct_values(column.name, column.values)
-    names = [(value is None, type(value).__name__, str(value)) for value in values]
+    names = [(value is None, str(value)) for value in values]
     places = sorted(range(len(values)), key=names.__getitem__)
     if len(places) > MOST_NAMED_CATEGORIES:
-        frequent = set(np.argsort(-column.weight, kind="stable")[:MOST_NAMED_CATEGORIES].tolist())
-        places = [j for j in places if j in frequent]
+        frequent = sorted(places, key=lambda j: -column.weight[j])[:MOST_NAMED_CATEGORIES]
+        places = sorted(frequent, key=names.__getitem__)
     shares = column.weight[places] / column.weight.sum()
     return CategoryColumn(column.name, tuple(values[j] for j in places), tuple(shares.tolist()))
 
@@ -188,8 +194,9 @@ def _text(column: RawColumn) -> EncodedColumn:
     words, _ = distinct_values(column.name, column.values)
     order = sorted(range(len(words)), key=lambda j: (words[j] is None, str(words[j])))
     weight = column.weight[order]
-    middle = weight @ letters_of([words[j] for j in order]) / weight.sum()
-    scale = 1.0 / max(1.0 - float(middle @ middle), LEAST_TEXT_VARIANCE) ** 0.5
+    Z, share = letters_of([words[j] for j in order]), weight / weight.sum()
+    variance = float(share @ np.sum(Z**2, axis=1) - np.sum((share @ Z) ** 2))
+    scale = 1.0 / max(variance, LEAST_TEXT_VARIANCE) ** 0.5
     return TextColumn(column.name, scale, len(column.there))
 
 
