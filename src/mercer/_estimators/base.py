@@ -25,7 +25,7 @@ from mercer.rows import MemoryRows, ParquetRows, Rows, as_rows
 from mercer.rows._base import BLOCK_ROWS
 from mercer.rows._columns import NamedColumns, has_columns, read_columns
 from mercer.rows._encoding.columns import TableEncoding
-from mercer.rows._encoding.rule import as_raw, check_kinds, encoding_of, is_raw
+from mercer.rows._encoding.rule import as_raw, check_kinds, encoding_of, has_numbers_only, is_raw
 from mercer.rows._resolve import feature_names, is_out_of_core, parquet_rows
 from mercer.rows._sampling.random_sample import Labels
 from mercer.rows._table import as_table, holds_numbers, is_sparse, n_rows
@@ -267,7 +267,7 @@ class KernelModel(MercerEstimator):
 
 def _without_gaps(X: Any, centers: Any) -> Any:
     """New rows of a model whose rows were complete: a missing number is as the mean of the centers."""
-    if not isinstance(X, np.ndarray) or not isinstance(centers, np.ndarray) or not np.isnan(X.sum()):
+    if not isinstance(X, np.ndarray) or not isinstance(centers, np.ndarray) or has_numbers_only(X):
         return X
     return np.where(np.isnan(X), centers.mean(axis=0, dtype=X.dtype), X)
 

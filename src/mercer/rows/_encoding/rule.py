@@ -51,7 +51,7 @@ def is_raw(X: Any) -> bool:
         return False
     if array.dtype.kind == "O":
         return any(isinstance(value, str) or is_missing(value) or number_of(value) is None for value in array.flat)
-    return array.dtype.kind in "US" or (array.dtype.kind == "f" and bool(np.isnan(array.sum(axis=0)).any()))
+    return array.dtype.kind in "US" or (array.dtype.kind == "f" and not has_numbers_only(array))
 
 
 def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> TableEncoding:
@@ -79,6 +79,12 @@ def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> Table
         words = str(encoding).replace("\n", ", ")
         raise ValueError(f"no column of X can be used: {words}; pass at least one that has two values")
     return encoding
+
+
+def has_numbers_only(array: Column) -> bool:
+    """Whether no number of an array is NaN, without a second array."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return not np.isnan(array.sum(axis=0)).any()
 
 
 def _is_plain(column: Column) -> bool:
@@ -122,16 +128,24 @@ class RawColumn:
         """The values that are not missing, as text."""
         return [value for value in distinct_values(self.name, self.values)[0] if value is not None]
 
+    @cached_property
+    def n_there(self) -> int:
+        """How many values are not missing."""
+        kind = self.values.dtype.kind
+        if kind not in "fM":
+            return len(self.there)
+        return int(np.count_nonzero(~(np.isnan if kind == "f" else np.isnat)(self.values)))
+
     @property
     def some_missing(self) -> bool:
-        return len(self.there) < len(self.values)
+        return self.n_there < len(self.values)
 
 
 def _encoded(column: RawColumn, kind: str | None) -> EncodedColumn:
     """What a column becomes, if it is of this kind; None: the rule says."""
-    if not column.there:
+    if column.n_there == 0:
         return DroppedColumn(column.name, "all values are missing")
-    if len(column.there) == 1 and not column.some_missing:
+    if column.n_there == 1 and not column.some_missing:
         return DroppedColumn(column.name, "all values are equal")
     makers = {"number": _number, "date": _date, "category": _category, "text": _text}
     return makers[kind or _kind(column)](column)
@@ -165,6 +179,8 @@ def _date(column: RawColumn) -> EncodedColumn:
     days = as_days(column.name, column.values)
     known = ~np.isnan(days)
     x = days[known]
+    if not known.any():
+        return DroppedColumn(column.name, "all values are missing")
     mean, spread = _mean_and_spread(x, column.weight[known])
     # A period that is passed through, in steps that are shorter.
     length = float(np.ptp(x))
@@ -207,7 +223,8 @@ def _mean_and_spread(x: Array, weight: Array) -> tuple[float, float]:
         return float(x[0]), 1.0
     share = weight / weight.sum()
     mean = float(share @ (x / unit))
-    return mean * unit, float(np.sqrt(share @ (x / unit - mean) ** 2)) * unit
+    spread = float(np.sqrt(share @ (x / unit - mean) ** 2)) * unit
+    return mean * unit, spread if spread > 0.0 else 1.0
 
 
 def check_kinds(kinds: Any) -> Mapping[Any, str]:
