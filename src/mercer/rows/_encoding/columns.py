@@ -18,7 +18,7 @@ from mercer.rows._encoding.values import (
     as_days,
     as_numbers,
     distinct_values,
-    letters_of,
+    ngram_directions,
     read_raw,
 )
 
@@ -155,7 +155,7 @@ class TextColumn(EncodedColumn):
 
     def encode(self, column: Column) -> Array:
         values, place = distinct_values(self.name, column)
-        return np.asarray((self.scale * letters_of(values))[place])
+        return np.asarray((self.scale * ngram_directions(values))[place])
 
 
 @dataclass(frozen=True)

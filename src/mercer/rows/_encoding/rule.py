@@ -11,6 +11,7 @@ from mercer._types import Array
 from mercer._validation import format_value
 from mercer.rows._columns import categorical_names, columns_of, has_columns, is_missing, names_of_columns
 from mercer.rows._encoding.columns import (
+    KIND_WORDS,
     PERIODS,
     CategoryColumn,
     DateColumn,
@@ -27,13 +28,13 @@ from mercer.rows._encoding.values import (
     distinct_values,
     is_date,
     is_mark,
-    letters_of,
+    ngram_directions,
     number_of,
     read_raw,
 )
 
 # What a column may be said to be.
-COLUMN_TYPES = ("number", "category", "text", "date", "drop")
+COLUMN_TYPES = tuple(KIND_WORDS)
 # Columns of more values than this are texts, unless they are said to be categories: then the most frequent count.
 MOST_CATEGORIES, MOST_NAMED_CATEGORIES = 30, 300
 # Numbers that differ by less than this share of the largest differ by rounding.
@@ -124,28 +125,28 @@ class RawColumn:
         return cls(name, values, np.bincount(place, w).astype(np.float64), categorical)
 
     @cached_property
-    def there(self) -> list[str]:
+    def present(self) -> list[str]:
         """The values that are not missing, as text."""
         return [value for value in distinct_values(self.name, self.values)[0] if value is not None]
 
     @cached_property
-    def n_there(self) -> int:
+    def n_present(self) -> int:
         """How many values are not missing."""
         kind = self.values.dtype.kind
         if kind not in "fM":
-            return len(self.there)
+            return len(self.present)
         return int(np.count_nonzero(~(np.isnan if kind == "f" else np.isnat)(self.values)))
 
     @property
     def some_missing(self) -> bool:
-        return self.n_there < len(self.values)
+        return self.n_present < len(self.values)
 
 
 def _encoded(column: RawColumn, kind: str | None) -> EncodedColumn:
     """What a column becomes, if it is of this kind; None: the rule says."""
-    if column.n_there == 0:
+    if column.n_present == 0:
         return DroppedColumn(column.name, "all values are missing")
-    if column.n_there == 1 and not column.some_missing:
+    if column.n_present == 1 and not column.some_missing:
         return DroppedColumn(column.name, "all values are equal")
     makers = {"number": _number, "date": _date, "category": _category, "text": _text}
     return makers[kind or _kind(column)](column)
@@ -155,7 +156,7 @@ def _kind(column: RawColumn) -> str:
     """The kind of a column by the rule."""
     if column.values.dtype.kind in "fM":
         return {"f": "number", "M": "date"}[column.values.dtype.kind]
-    known = [value for value in column.there if not is_mark(value)]
+    known = [value for value in column.present if not is_mark(value)]
     if known and not column.categorical and all(number_of(value) is not None for value in known):
         return "number"
     if known and not column.categorical and all(map(is_date, known)):
@@ -205,15 +206,15 @@ def _category(column: RawColumn) -> EncodedColumn:
 
 
 def _text(column: RawColumn) -> EncodedColumn:
-    if len(column.there) < 2:
+    if len(column.present) < 2:
         return _category(column)
     words, _ = distinct_values(column.name, column.values)
     order = sorted(range(len(words)), key=lambda j: (words[j] is None, str(words[j])))
     weight = column.weight[order]
-    Z, share = letters_of([words[j] for j in order]), weight / weight.sum()
+    Z, share = ngram_directions([words[j] for j in order]), weight / weight.sum()
     variance = float(share @ np.sum(Z**2, axis=1) - np.sum((share @ Z) ** 2))
     scale = 1.0 / max(variance, LEAST_TEXT_VARIANCE) ** 0.5
-    return TextColumn(column.name, scale, len(column.there))
+    return TextColumn(column.name, scale, len(column.present))
 
 
 def _mean_and_spread(x: Array, weight: Array) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The values of raw columns: as numbers, as days, as distinct values, and words by their letters."""
+"""The values of raw columns: as numbers, as days, as distinct values, and texts by their n-grams."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -17,9 +17,9 @@ from mercer.rows._columns import NamedColumns, columns_of_array, inexact, is_mis
 
 # Texts that stand for a missing number.
 MISSING_WORDS = frozenset({"", "?", "-", "na", "n/a", "nan", "none", "null"})
-# Lengths of the sequences of letters by which words are compared, and the features of a word.
-LETTERS, TEXT_FEATURES = (2, 3, 4), 32
-# This many texts have their sequences in memory together, each of at most this many first letters.
+# Lengths of the sequences of letters (n-grams) by which texts are compared, and the features of a text.
+NGRAM_SIZES, TEXT_FEATURES = (2, 3, 4), 32
+# This many texts have their n-grams in memory together, each of at most this many first letters.
 TEXTS_AT_ONCE, LONGEST_TEXT = 4096, 256
 FIRST_DAY, DAY = np.datetime64("2000-01-01T00", "us"), np.timedelta64(1, "D")
 Column = NDArray[Any]
@@ -154,18 +154,18 @@ def _as_text(name: Any, value: Any) -> str | None:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def letters_of(words: Sequence[Any]) -> Array:
-    """Directions (k, 32) of words, near each other if they have sequences of two to four letters in common.
+def ngram_directions(words: Sequence[Any]) -> Array:
+    """Directions (k, 32) of texts, near each other if they have n-grams of two to four letters in common.
 
-    Each sequence has a random direction, the same on every machine; zero for a missing word.
+    Each n-gram has a random direction, by its hash the same on every machine; a missing text has none.
     """
-    blocks = [_letters_of(words[i : i + TEXTS_AT_ONCE]) for i in range(0, len(words), TEXTS_AT_ONCE)]
+    blocks = [_directions_of(words[i : i + TEXTS_AT_ONCE]) for i in range(0, len(words), TEXTS_AT_ONCE)]
     return np.concatenate(blocks) if blocks else np.zeros((0, TEXT_FEATURES))
 
 
-def _letters_of(words: Sequence[Any]) -> Array:
+def _directions_of(words: Sequence[Any]) -> Array:
     book: dict[str, int] = {}
-    found = [[book.setdefault(part, len(book)) for part in _sequences(word)] for word in words]
+    found = [[book.setdefault(part, len(book)) for part in _ngrams(word)] for word in words]
     ends = np.cumsum([0, *map(len, found)])
     columns = np.array([j for parts in found for j in parts], dtype=np.intp)
     counts = sparse.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(found), max(1, len(book))))
@@ -179,9 +179,9 @@ def _letters_of(words: Sequence[Any]) -> Array:
     return directions
 
 
-def _sequences(word: Any) -> list[str]:
-    """All sequences of letters of a word, with its ends."""
+def _ngrams(word: Any) -> list[str]:
+    """All n-grams of a text, with its ends."""
     if word is None:
         return []
     text = f" {str(word)[:LONGEST_TEXT].lower()} "
-    return [text[i : i + size] for size in LETTERS for i in range(len(text) - size + 1)]
+    return [text[i : i + size] for size in NGRAM_SIZES for i in range(len(text) - size + 1)]
