@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from mercer import KernelRidgeRegressor
-from mercer.plots import RelevanceDisplay
 
 rng = np.random.default_rng(0)
 n = 1600
@@ -42,18 +41,18 @@ print(model.columns_)
 print(f"R² of new rows: {model.score(flats[1200:], rent[1200:]):.3f}")
 
 # %%
-# Relevances are those of columns: one for each, and one each for that a size is missing and for the periods of the
-# dates. Streets tell the district also where it is missing, so that they count more. On the right, the mean
-# prediction over all new rows with another size, district and name of the street (partial dependence).
+# On the left, how much worse rents are predicted if a column comes from another flat, by fits without the flat
+# (permutation importance of held-out rows), with standard errors. On the right, the mean prediction over all new
+# rows with another size, district and name of the street (partial dependence). Streets tell the district, too.
 
-new = flats[1200:]
-sizes = np.arange(30.0, 131.0, 10.0)
+found = model.importances()
+new, sizes = flats[1200:], np.arange(30.0, 131.0, 10.0)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-RelevanceDisplay.from_estimator(model, most=6, ax=axes[0])
+order = np.argsort(found.mean)
+axes[0].barh(np.array(found.names)[order], found.mean[order], xerr=2.0 * found.error[order], capsize=3)
+axes[0].set(xlabel="growth of the squared error, shares of the variance")
 for name in ("harbor", "hill", "market", "north"):
-    streets = new["street"].str.replace(r"^\w+", name.title(), regex=True)
-    changed = new.assign(district=name, street=streets)
+    changed = new.assign(district=name, street=new["street"].str.replace(r"^\w+", name.title(), regex=True))
     axes[1].plot(sizes, [model.predict(changed.assign(size=size)).mean() for size in sizes], label=name)
 axes[1].set(xlabel="size", ylabel="mean predicted rent")
 axes[1].legend(title="district")
-plt.show()

@@ -176,7 +176,7 @@ def test_asking_for_what_a_model_never_has_does_not_solve_it(model, halves, monk
     X, y = halves[0]
     model = clone(model).partial_fit(X, y)
     solved = count_solutions(model, monkeypatch)
-    assert not any(hasattr(model, missing) for missing in ("coef_", "feature_importances_", "nothing_", "_x"))
+    assert not any(hasattr(model, missing) for missing in ("coef_", "feature_scores_", "nothing_", "_x"))
     assert all(hasattr(model, known) for known in ("kernel_", "X_fit_", "n_features_in_", "moments_"))
     assert not solved
     assert hasattr(model, "loo_score_")

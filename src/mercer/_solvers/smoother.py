@@ -59,6 +59,20 @@ class Smoother:
             L = L + np.outer(self._lack(Kx, self.ones), self.ones)
         return L
 
+    def inverse_columns(self, points: Indices) -> Array:
+        """Columns (u, r) of A^-1, for :meth:`weights_of`; O(r u²)."""
+        unit = np.zeros((len(self.factor.lower), len(points)))
+        unit[points, np.arange(len(points))] = 1.0
+        return self.factor.solve(unit)
+
+    def weights_of(self, Kx: Array, columns: Array, points: Indices) -> Array:
+        """l_p(x) (n,) for kernel rows Kx (n, u), a point p for each, with its column (u, n) of A^-1."""
+        Kx = self._rows(Kx)
+        weights = np.einsum("iu,ui->i", Kx, columns)
+        if self.ones is not None:
+            weights = weights + self._lack(Kx, self.ones) * self.ones[points]
+        return np.asarray(weights)
+
     def variance(self, Kx: Array, own: Array) -> Array:
         """Posterior variance of f (n,) in units of sigma², for kernel rows Kx (n, u) and k(x, x) (n,)."""
         if self.inner is not None:

@@ -6,7 +6,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from mercer._estimators.fitted import atomic_update, fitted
-from mercer._estimators.least_squares.model import LeastSquaresModel
+from mercer._estimators.least_squares.importances import ColumnImportances
 from mercer._estimators.parameters import check_declared
 from mercer._estimators.predictions import DiscriminantPredictions, HeldOutProbabilities, NoveltyPredictions
 from mercer._expansion import Expansion
@@ -14,7 +14,7 @@ from mercer._types import Array, Floats
 from mercer.kernels import Kernel
 
 
-class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, LeastSquaresModel):
+class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, ColumnImportances):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -143,6 +143,9 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Shares of the columns in what exchanging each of them costs rows that are held out; zero where that is not
+        certain. Computed when it is read, for models with every row a center: see :meth:`importances`.
     columns_ : TableEncoding
         What each column of a raw table has become, as text: ``print(model.columns_)``. Only if X had text,
         categories, dates or missing values.

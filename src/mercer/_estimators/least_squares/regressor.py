@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _validation
 from mercer._estimators.dask_methods import supports_dask_whole
 from mercer._estimators.fitted import Fitted, atomic_update, reads_one_state
-from mercer._estimators.least_squares.model import LeastSquaresModel
+from mercer._estimators.least_squares.importances import ColumnImportances
 from mercer._estimators.nested_score import NestedScore
 from mercer._estimators.predictions import HeldOutValues, RegressorPredictions
 from mercer._fitting.moments import with_changes
@@ -25,7 +25,7 @@ from mercer.rows._virtual import Copies
 BIASED_ROWS = 300
 
 
-class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresModel):
+class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ColumnImportances):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     ``KernelRidgeRegressor()`` needs no parameters. To set them: gamma belongs to the kernel,
@@ -66,6 +66,9 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, LeastSquaresMode
 
     Attributes
     ----------
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Shares of the columns in what exchanging each of them costs rows that are held out; zero where that is not
+        certain. Computed when it is read, for models with every row a center: see :meth:`importances`.
     columns_ : TableEncoding
         What each column of a raw table has become, as text: ``print(model.columns_)``. Only if X had text,
         categories, dates or missing values.
