@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.linalg
 from scipy.special import softmax
@@ -65,6 +66,18 @@ def test_a_fit_of_a_thousand_rows_costs_few_eigendecompositions(compare, kernel,
             usually,
             lambda: KernelFisherClassifier(kernel, random_state=0).fit(X, y),
             lambda: scipy.linalg.eigh(K),
+            pairs=5,
+        )
+
+
+def test_a_frame_of_numbers_costs_as_much_as_its_array(compare):
+    X, y = make_ringnorm(400, random_state=0)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    with threadpool_limits(1, user_api="blas"):
+        compare(
+            1.0,
+            lambda: KernelFisherClassifier("rbf", random_state=0).fit(frame, y),
+            lambda: KernelFisherClassifier("rbf", random_state=0).fit(X, y),
             pairs=5,
         )
 
