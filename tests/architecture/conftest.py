@@ -4,7 +4,7 @@ import pytest
 
 # A test of time has the machine to itself; the whole README is a session of many fits.
 MARKS = {
-    "test_first_block_takes_under_a_second": pytest.mark.ratio,
+    "test_first_block_takes_about_a_second": pytest.mark.ratio,
     "test_readme_code_prints_what_it_says": pytest.mark.slow,
 }
 
