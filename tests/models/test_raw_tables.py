@@ -253,8 +253,8 @@ COLUMNS = {
     "nullable numbers": (pd.array([None, *range(1, N)], dtype="Int64"), "a number, or missing"),
     "nearly all missing": ([1.0, 2.0, *[np.nan] * (N - 2)], "a number, or missing"),
     "one number, or missing": ([1.0, *[np.nan] * (N - 1)], "a number, or missing"),
-    "written numbers": ([f" {j}.5" for j in range(N)], "a number"),
-    "written numbers and marks": (["?", "NA", *map(str, range(2, N))], "a number, or missing"),
+    "written numbers": ([f" {j}.5" for j in range(N)], "a written number"),
+    "written numbers and marks": (["?", "NA", *map(str, range(2, N))], "a written number, or missing"),
     "decimals": ([Decimal(j) for j in range(N)], "a number"),
     "durations": (pd.to_timedelta(np.arange(N), "h"), "a number"),
     "huge numbers": (1e300 * np.arange(N), "a number"),
@@ -291,6 +291,7 @@ COLUMNS = {
         [datetime(2020, 1, 1, tzinfo=[BERLIN, UTC][j % 2]) + timedelta(j) for j in range(N)],
         "days, day of week and time of day",
     ),
+    "dates with slashes": ([f"2020/{1 + j % 12:02}/01" for j in range(N)], "days and day of week"),
     "written dates": ([f"20{j:02}-03-01" for j in range(N)], "days, time of year and day of week"),
     "written days that do not exist": (["2021-02-29", "2021-02-28"] * (N // 2), "2 categories"),
 }
@@ -590,3 +591,30 @@ def test_letters_of_all_encodings_are_taken(y):
 def test_complex_numbers_are_refused(y):
     with pytest.raises(TypeError, match="an argument must be a string, a number"):
         KernelFisherClassifier(**FIXED).fit(pd.DataFrame({"v": np.arange(N) + 1j}), y)
+
+
+def test_truth_is_the_same_in_every_form(y):
+    truth = np.arange(N) % 4 == 0
+    model = KernelFisherClassifier(**FIXED).fit(pd.DataFrame({"a": truth, "b": ["x", "y"] * (N // 2)}), y)
+    b = pd.Series(["x", "y"] * (N // 2))
+    for form in (
+        truth.astype(int),
+        truth.astype(float),
+        np.where(truth, "true", "false"),
+        np.where(truth, "1 ", "0"),
+    ):
+        new = pd.DataFrame({"a": form, "b": b})
+        assert_array_equal(model.columns_.encode(new), model.columns_.encode(pd.DataFrame({"a": truth, "b": b})))
+
+
+def test_categorical_types_stay_categories(y):
+    X = pd.DataFrame({"state": pd.Categorical([f"s{j % 40}" for j in range(N)]), "x": np.arange(N)})
+    columns = KernelFisherClassifier(**FIXED).fit(X, y).columns_
+    assert columns.columns[0].words == "40 categories"
+    assert columns.feature_names[:2] == ["state=s0", "state=s1"]
+    assert repr(columns) == str(columns)
+
+
+def test_all_columns_dropped_is_an_error(y):
+    with pytest.raises(ValueError, match="all columns are dropped"):
+        KernelFisherClassifier(columns={"a": "drop"}).fit(pd.DataFrame({"a": np.arange(N)}), y)

@@ -51,8 +51,8 @@ class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOu
         on it also learns which features matter, see ``relevance``. Features of a raw table have one unit already,
         or normal scores of quantities.
     columns : dict, default=None
-        What columns of a raw table are, by name or position: "number", "category", "text", "date" or "drop".
-        Others are what the rule of columns says, see ``columns_``.
+        What columns of a raw table are, by name, of arrays by position: "number", "category", "text", "date" or
+        "drop". Others are what the rule of columns says, see ``columns_``.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
         ``cv`` or ``groups``.

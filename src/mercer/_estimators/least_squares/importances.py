@@ -65,7 +65,8 @@ class ColumnImportances(LeastSquaresModel):
         """The functions without each of some rows, and the weights (r,) of these."""
         kept, penalty = self._continuation.kept, self._continuation.penalty
         if kept is None or not isinstance(self.X_fit_, np.ndarray) or not self.kernel_.takes_vectors:
-            raise ValueError(f"importances need every row as a center, of dense numbers or a raw table{REMEDY}")
+            needed = "every row as a center, of dense numbers or a raw table, and no lean copy"
+            raise ValueError(f"importances need {needed}{REMEDY}")
         if self.report_.negative:
             raise ValueError(
                 f"importances need a positive semidefinite kernel, but {self.kernel_} is none{REMEDY}"

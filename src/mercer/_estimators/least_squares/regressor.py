@@ -49,8 +49,8 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ColumnImportance
         their standard deviations, as they are, or in normal scores of their ranks, so that they may have any
         units: see :class:`~mercer.kernels.Standardized` and :class:`~mercer.kernels.RankNormal`.
     columns : dict, default=None
-        What columns of a raw table are, by name or position: "number", "category", "text", "date" or "drop".
-        Others are what the rule of columns says, see ``columns_``.
+        What columns of a raw table are, by name, of arrays by position: "number", "category", "text", "date" or
+        "drop". Others are what the rule of columns says, see ``columns_``.
     alpha : float or "loo", default="loo"
         Penalty; larger is smoother. "loo" chooses it by exact leave-one-out, or by the rows held out together with
         ``cv`` or ``groups``.

@@ -20,6 +20,7 @@ from mercer.rows._encoding.values import (
     distinct_values,
     ngram_directions,
     read_raw,
+    same_values,
 )
 
 # Kinds of columns as a report counts them.
@@ -51,6 +52,11 @@ class EncodedColumn(ABC):
     @abstractmethod
     def parts(self) -> tuple[tuple[str, int], ...]:
         """What its features say, each with their number: they matter together."""
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What each feature says."""
+        return [name if width == 1 else f"{name} [{i}]" for name, width in self.parts for i in range(width)]
 
     @property
     @abstractmethod
@@ -86,7 +92,7 @@ class NumberColumn(EncodedColumn):
 
     @property
     def words(self) -> str:
-        return "a number" + (", or missing" if self.missing else "")
+        return ("a written number" if self.written else "a number") + (", or missing" if self.missing else "")
 
     @property
     def n_numbers(self) -> int:
@@ -117,6 +123,11 @@ class CategoryColumn(EncodedColumn):
         return ((f"{self.name}", 1 if len(self.categories) == 2 else len(self.categories)),)
 
     @property
+    def feature_names(self) -> list[str]:
+        names = [f"{self.name} is missing" if each is None else f"{self.name}={each}" for each in self.categories]
+        return names[:1] if len(names) == 2 else names
+
+    @property
     def words(self) -> str:
         missing = ", one of them missing" if None in self.categories else ""
         return f"{len(self.categories)} categories{missing}"
@@ -127,8 +138,9 @@ class CategoryColumn(EncodedColumn):
         shares = np.asarray(self.shares)
         rows = np.tile(shares, (len(values), 1))
         for i, value in enumerate(values):
-            if value in position:
-                rows[i] = np.arange(len(shares)) == position[value]
+            known = [position[same] for same in same_values(value) if same in position]
+            if known:
+                rows[i] = np.arange(len(shares)) == known[0]
         # The variance of all features together is one; rows of other values are as the shares.
         known, square = shares.sum(), shares @ shares
         variance = known + (1.0 - known) * square - (2.0 - known) ** 2 * square
@@ -212,7 +224,7 @@ class DroppedColumn(EncodedColumn):
         return np.zeros((len(column), 0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableEncoding:
     """What each column of a table becomes, in their order; ``print`` shows it.
 
@@ -241,7 +253,7 @@ class TableEncoding:
     @cached_property
     def feature_names(self) -> list[str]:
         """What each feature says."""
-        return [name for name, width in self._parts for _ in range(width)]
+        return [name for column in self.columns for name in column.feature_names]
 
     @cached_property
     def groups(self) -> Indices:
@@ -295,5 +307,5 @@ class TableEncoding:
                 f"X has {X.shape[1]} columns, but the table of the fit had {len(self.columns)}; pass the same ones"
             )
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(f"{column.name}: {column.words}" for column in self.columns)

@@ -59,10 +59,10 @@ def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> Table
     """What each column becomes: what ``kinds`` say by its name, otherwise the first of these that applies.
 
     missing everywhere, or one value    not used
-    a categorical type, Booleans        category if there are at most 30 values, missing among them; otherwise text
+    a categorical type                  category if there are at most 300 values, with missing; otherwise text
     numbers, also written ones          number
     dates, also written ones            date
-    other values                        category if there are at most 30; otherwise text
+    Booleans, other values              category if there are at most 30; otherwise text
     """
     names = names_of_columns(X) if has_columns(X) else list(range(X.shape[1]))
     unknown = [name for name in kinds if name not in names]
@@ -70,6 +70,8 @@ def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> Table
         there = format_value(names)
         raise ValueError(f"columns names {unknown[0]!r}, but the columns are {there}; pass their names")
     kept = [name for name in names if kinds.get(name) != "drop"]
+    if not kept:
+        raise ValueError("all columns are dropped; keep at least one")
     table, categorical = read_raw(X, kept), categorical_names(X)
     used = slice(None) if weight is None else np.flatnonzero(weight > 0.0)
     w = np.ones(table.shape[0]) if weight is None else weight[used]
@@ -106,12 +108,16 @@ def as_raw(X: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """The distinct ``values`` (k,) of a column, None, NaN or NaT if missing, and the ``weight`` (k,) they have."""
+    """The distinct ``values`` (k,) of a column, None, NaN or NaT if missing, and the ``weight`` (k,) they have.
+
+    ``written``: some are text.
+    """
 
     name: Any
     values: Column
     weight: Array
     categorical: bool
+    written: bool
 
     @classmethod
     def of(cls, name: Any, column: Column, w: Array, categorical: bool) -> "RawColumn":
@@ -122,7 +128,8 @@ class RawColumn:
             found, place = distinct_values(name, column)
             values = np.empty(len(found), dtype=object)
             values[:] = found
-        return cls(name, values, np.bincount(place, w).astype(np.float64), categorical)
+        written = column.dtype.kind == "O" and any(isinstance(value, str) for value in column)
+        return cls(name, values, np.bincount(place, w).astype(np.float64), categorical, written)
 
     @cached_property
     def present(self) -> list[str]:
@@ -161,7 +168,8 @@ def _kind(column: RawColumn) -> str:
         return "number"
     if known and not column.categorical and all(map(is_date, known)):
         return "date"
-    return "category" if len(column.values) <= MOST_CATEGORIES else "text"
+    most = MOST_NAMED_CATEGORIES if column.categorical else MOST_CATEGORIES
+    return "category" if len(column.values) <= most else "text"
 
 
 def _number(column: RawColumn) -> EncodedColumn:
@@ -172,8 +180,7 @@ def _number(column: RawColumn) -> EncodedColumn:
     if known.all() and np.ptp(x) <= ROUNDING_OF_NUMBERS * np.abs(x).max():
         return DroppedColumn(column.name, "all values are equal but for rounding")
     mean, spread = _mean_and_spread(x[known], column.weight[known])
-    written = column.values.dtype.kind == "O"
-    return NumberColumn(column.name, mean, spread, not bool(known.all()), written)
+    return NumberColumn(column.name, mean, spread, not bool(known.all()), column.written)
 
 
 def _date(column: RawColumn) -> EncodedColumn:

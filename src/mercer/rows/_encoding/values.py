@@ -16,7 +16,11 @@ from mercer._validation import EXACT_INTEGERS, format_value
 from mercer.rows._columns import NamedColumns, columns_of_array, inexact, is_missing, read_columns
 
 # Texts that stand for a missing number.
-MISSING_WORDS = frozenset({"", "?", "-", "na", "n/a", "nan", "none", "null"})
+MISSING_WORDS = frozenset(
+    {"", "?", "-", ".", "na", "n/a", "#n/a", "<na>", "nan", "nil", "none", "null", "missing", "unknown"}
+)
+# Texts that stand for the same truth.
+TRUTHS = (("True", "true", "TRUE", "1"), ("False", "false", "FALSE", "0"))
 # Lengths of the sequences of letters (n-grams) by which texts are compared, and the features of a text.
 NGRAM_SIZES, TEXT_FEATURES = (2, 3, 4), 32
 # This many texts have their n-grams in memory together, each of at most this many first letters.
@@ -95,10 +99,10 @@ def is_mark(text: str) -> bool:
 
 def _written_date(text: str) -> datetime | None:
     text = text.strip()
-    if not text[:4].isdigit() or text[4:5] != "-":
+    if not text[:4].isdigit() or text[4:5] not in ("-", "/"):
         return None
     try:
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(text.replace("/", "-"))
     except ValueError:
         return None
 
@@ -113,7 +117,7 @@ def _moment(name: Any, value: Any) -> np.datetime64:
     if not isinstance(found, date | np.datetime64):
         raise ValueError(
             f"column {name!r} holds dates, but contains {format_value(value)}; pass a date, such as 2024-02-29, "
-            f'or None where it is missing, or fit with columns={{{name!r}: "category"}}'
+            "or None where it is missing; pandas.to_datetime reads others"
         )
     return found.astype("M8[us]") if isinstance(found, np.datetime64) else np.datetime64(found.isoformat(), "us")
 
@@ -152,6 +156,13 @@ def _as_text(name: Any, value: Any) -> str | None:
     if number is None:
         return str(value)
     return str(int(number)) if number.is_integer() else repr(number)
+
+
+def same_values(value: str | None) -> tuple[str | None, ...]:
+    """The value, and others that mean the same: without spaces at its ends, or the same truth."""
+    if value is None:
+        return (None,)
+    return (value, value.strip(), *next((same for same in TRUTHS if value.strip() in same), ()))
 
 
 def ngram_directions(words: Sequence[Any]) -> Array:
