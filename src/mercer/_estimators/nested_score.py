@@ -50,8 +50,8 @@ class NestedScore(Waiting):
     counted_weight: Array
     outer: Indices
     folds: Folds | None
-    encoding: TableEncoding | None = None
     found: dict[str, Any] | None = None
+    encoding: TableEncoding | None = None
 
     @property
     def score(self) -> float:
@@ -157,7 +157,7 @@ def nested_score_of(
         (training.weight / training.count)[rows],
         outer,
         folds,
-        encoding,
+        encoding=encoding,
     )
 
 
