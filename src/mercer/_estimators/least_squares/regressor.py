@@ -66,7 +66,7 @@ class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ColumnImportance
 
     Attributes
     ----------
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_columns,)
         Shares of the columns in what exchanging each of them costs rows that are held out; zero where that is not
         certain. Computed when it is read, for models with every row a center: see :meth:`importances`.
     columns_ : TableEncoding
