@@ -18,8 +18,6 @@ before a linear model, and before an RBF kernel.
 
 import argparse
 import tarfile
-import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -36,8 +34,7 @@ import pandas as pd
 from common import ADULT_CATEGORIES, heading, table
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from tabular import Elsewhere, Store, classifiers, regressors, scores, split, summary
-from threadpoolctl import threadpool_limits
+from tabular import Elsewhere, Store, classifiers, figures, regressors, split, summary
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor
 
@@ -435,17 +432,8 @@ METHODS = tuple(methods(classes=True))
 def measured(name: str, seed: int, rows: int, method: str, folder: Path | None) -> tuple[float, float, float]:
     """Error in % and log-loss, or the root mean squared error and 1 - R², and seconds."""
     classes = source(name)[1]
-    X, y, X_test, y_test = split(*whole(name, folder), seed, rows, classes=classes)
-    if not classes:
-        mean, spread = y.mean(), y.std()
-        y, y_test = (y - mean) / spread, (y_test - mean) / spread
-    with threadpool_limits(1), warnings.catch_warnings():
-        # Defaults: what they warn of is what the table shows.
-        warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        fitted = methods(classes)[method].fit(X, y)
-        seconds = time.perf_counter() - start
-        return *scores(fitted, X_test, y_test, classes=classes), seconds
+    part = split(*whole(name, folder), seed, rows, classes=classes)
+    return figures(methods(classes)[method], *part, classes=classes)
 
 
 def attempted(name: str, seed: int, rows: int, method: str, folder: Path | None) -> tuple[float, float, float]:

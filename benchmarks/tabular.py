@@ -365,6 +365,13 @@ def measured(
     classes = name in CLASSIFICATION
     model = (classifiers() if classes else regressors())[method]
     scaler = StandardScaler(with_mean=scaled, with_std=scaled).fit(X)
+    return figures(model, scaler.transform(X), y, scaler.transform(X_test), y_test, classes=classes)
+
+
+def figures(
+    model: Any, X: Any, y: Array, X_test: Any, y_test: Array, *, classes: bool
+) -> tuple[float, float, float]:
+    """Scores of new rows by a model fitted to others, real targets in units of their spread, and seconds."""
     if not classes:
         mean, spread = y.mean(), y.std()
         y, y_test = (y - mean) / spread, (y_test - mean) / spread
@@ -372,9 +379,9 @@ def measured(
         # Defaults in given units: what they warn of is what the table shows.
         warnings.simplefilter("ignore")
         start = time.perf_counter()
-        fitted = model.fit(scaler.transform(X), y)
+        fitted = model.fit(X, y)
         seconds = time.perf_counter() - start
-        return *scores(fitted, scaler.transform(X_test), y_test, classes=classes), seconds
+        return *scores(fitted, X_test, y_test, classes=classes), seconds
 
 
 def scores(fitted: Any, new: Any, y: Array, *, classes: bool) -> tuple[float, float]:

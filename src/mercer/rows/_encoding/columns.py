@@ -138,9 +138,9 @@ class CategoryColumn(EncodedColumn):
         shares = np.asarray(self.shares)
         rows = np.tile(shares, (len(values), 1))
         for i, value in enumerate(values):
-            known = [position[same] for same in same_values(value) if same in position]
-            if known:
-                rows[i] = np.arange(len(shares)) == known[0]
+            places = [position[same] for same in same_values(value) if same in position]
+            if places:
+                rows[i] = np.arange(len(shares)) == places[0]
         # The variance of all features together is one; rows of other values are as the shares.
         known, square = shares.sum(), shares @ shares
         variance = known + (1.0 - known) * square - (2.0 - known) ** 2 * square
@@ -151,10 +151,10 @@ class CategoryColumn(EncodedColumn):
 
 @dataclass(frozen=True)
 class TextColumn(EncodedColumn):
-    """Words, near each other if they have sequences of letters in common; there were ``n_words`` of them."""
+    """Texts, near each other if they have n-grams in common; there were ``n_texts`` of them."""
 
     scale: float
-    n_words: int
+    n_texts: int
     kind: ClassVar[str] = "text"
 
     @property
@@ -163,7 +163,7 @@ class TextColumn(EncodedColumn):
 
     @property
     def words(self) -> str:
-        return f"{self.n_words} texts, compared by their letters"
+        return f"{self.n_texts} texts, compared by their letters"
 
     def encode(self, column: Column) -> Array:
         values, place = distinct_values(self.name, column)
