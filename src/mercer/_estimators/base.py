@@ -1,8 +1,9 @@
 """Base of all kernel models: reading rows from any source in the form their kernel accepts, and evaluating f."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,32 +20,45 @@ from mercer._estimators.parameters import read_rows, row_weight
 from mercer._expansion import Expansion
 from mercer._fitting.data import RowSchema, TrainingData, check_names
 from mercer._scores.targets import Targets
-from mercer._types import Floats
+from mercer._types import Array, Floats
 from mercer.kernels import Kernel, OneOf, as_kernel
 from mercer.rows import MemoryRows, ParquetRows, Rows, as_rows
 from mercer.rows._base import BLOCK_ROWS
 from mercer.rows._columns import NamedColumns, has_columns, read_columns
 from mercer.rows._encoding.columns import TableEncoding
-from mercer.rows._encoding.rule import as_raw, check_kinds, encoding_of, has_numbers_only, is_raw
-from mercer.rows._resolve import feature_names, is_out_of_core, parquet_rows
+from mercer.rows._encoding.rows import EncodedRows, encoding_of_rows
+from mercer.rows._encoding.rule import (
+    RawTable,
+    as_raw,
+    check_kinds,
+    encoding_of,
+    has_numbers_only,
+    is_raw,
+    kept_columns,
+)
+from mercer.rows._resolve import column_types, feature_names, is_out_of_core, parquet_rows
 from mercer.rows._sampling.random_sample import Labels
 from mercer.rows._table import as_table, holds_numbers, is_sparse, n_rows
+
+# What can be done about missing numbers of frames whose types do not tell that there are some.
+REMEDY_OF_BLOCKS = "; of columns that have names, columns={} gives them a meaning"
 
 
 @dataclass(frozen=True)
 class BlockValidator:
     """Validation of rows in blocks: finite numbers in ``n_features`` columns, None: any number of them.
 
-    ``name`` is for errors.
+    ``name`` and what else can be done about missing numbers are for errors.
     """
 
     n_features: int | None
     dtypes: tuple[Any, ...] = (np.float64, np.float32)
     name: str = "X"
+    remedy: str = ""
 
     def __call__(self, X: Any) -> Any:
         _validation.not_dates(self.name, X)
-        with _validation.naming_text(self.name, X):
+        with _validation.naming_text(self.name, X), _validation.naming_missing(self.name, self.remedy):
             X = check_array(X, accept_sparse="csr", dtype=list(self.dtypes), input_name=self.name)
         if self.n_features not in (None, X.shape[1]):
             raise ValueError(
@@ -63,12 +77,22 @@ def read_blocks(model: Any, X: Any, y: Any = None, weight: Any = None) -> Rows:
 
 
 def blocks_and_schema(model: Any, X: Any, y: Any = None, weight: Any = None) -> tuple[Rows, RowSchema]:
-    """Out-of-core rows, and the names of their columns, if they are known before a pass."""
+    """Out-of-core rows, and their columns, as far as these are known before a pass."""
+    encoding = getattr(model, "columns_", None)
+    if encoding is not None:
+        return EncodedRows(_raw_blocks(X, y, weight, encoding.names), encoding), RowSchema()
     if isinstance(X, str | Path):
         X, y, weight = _files(model, X, y, weight), None, None
     names = feature_names(X, y, weight)
     check_names(schema_of(model).names, names)
     return as_rows(X, y, weight), RowSchema().named(names)
+
+
+def _raw_blocks(X: Any, y: Any, weight: Any, names: Sequence[Any]) -> Rows:
+    """Out-of-core rows with columns of any values, of Parquet files those with these names."""
+    if isinstance(X, str | Path):
+        X, y, weight = parquet_rows(X, y, weight, columns=names, form="raw"), None, None
+    return as_rows(X, y, weight, raw=True)
 
 
 def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
@@ -80,9 +104,6 @@ def _files(model: Any, path: str | Path, y: Any, weight: Any) -> ParquetRows:
         kernel = as_kernel(kernel)
         # Words such as "names" stand for columns that have names.
         words = kernel.reads is None or any(isinstance(name, str) for name in kernel.reads)
-        encoding = getattr(model, "columns_", None)
-        if encoding is not None:
-            return parquet_rows(path, y, weight, columns=encoding.names, form="columns")
         named = kernel.input_kind == "columns" and words
         form = "columns" if named else "list" if kernel.input_kind == "objects" else "array"
         columns = list(kernel.reads) if named and kernel.reads is not None else columns
@@ -143,9 +164,12 @@ class KernelModel(MercerEstimator):
         kernel = self._row_kernel
         kind = kernel.input_kind
         X = _validation.unmasked("X", X)
-        encoding = self._encoding_of(X, weight) if reset else getattr(self, "columns_", None)
-        if encoding is not None:
-            return self._encoded(X, encoding, reset=reset)
+        raw = self._raw_table(X) if reset else None
+        if raw is not None:
+            validate_data(self, as_raw(X), reset=True, skip_check_array=True)
+            self.columns_ = encoding_of(raw, _row_weight(weight, X), check_kinds(self.columns))
+        if hasattr(self, "columns_"):
+            return _features(self.columns_, X if raw is None else raw.table)
         X = as_table(X) if kind == "columns" else X
         if kind == "columns" and (has_columns(X) or not holds_numbers(X)):
             return self._read_columns(X, reset=reset)
@@ -170,28 +194,45 @@ class KernelModel(MercerEstimator):
             check_square(X)
         return X
 
-    def _encoding_of(self, X: Any, weight: ArrayLike | None) -> TableEncoding | None:
-        """What the columns of a raw table become; None: rows are not one."""
+    def _may_encode(self) -> bool:
+        """Whether the columns of a raw table may become features; it is an error to say what, if they cannot."""
         kinds = check_kinds(getattr(self, "columns", None))
         if self._given_encoding is not None:
-            return None
-        if not (self._encodes_tables and self._row_kernel.takes_vectors):
-            _refuse_kinds(kinds, self.kernel)
-            return None
-        if not kinds and not is_raw(X):
-            return None
-        X = as_raw(X)
-        _check_table(X)
-        return encoding_of(X, None if weight is None else row_weight(weight, n_rows(X)), kinds)
+            return False
+        if self._encodes_tables and self._row_kernel.takes_vectors:
+            return True
+        if kinds:
+            raise ValueError(
+                f"columns={kinds!r} says what raw columns become, for kernels on vectors; pass a frame, and "
+                f'kernel="auto" or "rbf" instead of {self.kernel!r}, or columns=None'
+            )
+        return False
 
-    def _encoded(self, X: Any, encoding: TableEncoding, *, reset: bool) -> Floats:
-        """The features of a raw table, whose columns are found by their names."""
+    def _raw_table(self, X: Any) -> RawTable | None:
+        """The columns of rows in memory that are a raw table, or are said to be one; None: they are not."""
+        if not self._may_encode() or (self.columns is None and not is_raw(X)):
+            return None
         X = as_raw(X)
         _check_table(X)
-        if reset:
-            validate_data(self, X, reset=True, skip_check_array=True)
-            self.columns_ = encoding
-        return encoding.encode(X)
+        return RawTable.of(X, check_kinds(self.columns))
+
+    def _raw_blocks_of(self, X: Any, y: Any, weight: Any) -> tuple[Rows, RowSchema] | None:
+        """Out-of-core rows that are a raw table, or are said to be one, and their columns; None: they are not."""
+        if not self._may_encode():
+            return None
+        types = column_types(X, y, weight, ask=self.columns is not None)
+        if types is None and self.columns is not None:
+            raise ValueError(
+                f"columns={self.columns!r} says what named columns become, but X has none; pass files, frames of an "
+                "engine or a stream of frames, or columns=None"
+            )
+        if types is None or (self.columns is None and not types.is_raw):
+            return None
+        kinds = check_kinds(self.columns)
+        rows = _raw_blocks(X, y, weight, kept_columns(types.names, kinds))
+        encoding = encoding_of_rows(rows, types, kinds, self.verbose)
+        schema = RowSchema(len(types.names)).named(types.names)
+        return EncodedRows(rows, encoding), replace(schema, encoding=encoding)
 
     def _read_columns(self, X: Any, *, reset: bool) -> NamedColumns:
         """The columns that the kernel needs, found by name; None: those of the first rows."""
@@ -208,14 +249,13 @@ class KernelModel(MercerEstimator):
 
     def _block_validator(self) -> Callable[[int], BlockValidator] | None:
         """From a number of features to the validation of blocks: by position, not by name. None for objects."""
-        return BlockValidator if as_kernel(self.kernel).takes_vectors else None
+        if not as_kernel(self.kernel).takes_vectors:
+            return None
+        return partial(BlockValidator, remedy=REMEDY_OF_BLOCKS) if self._encodes_tables else BlockValidator
 
     def _check_of_blocks(self) -> Callable[[Any], Any] | None:
         """From a block of new rows to what the kernel sees; None: the block itself."""
-        encoding, check = getattr(self, "columns_", None), self._block_validator()
-        if encoding is not None:
-            by_columns: Callable[[Any], Any] = encoding.encode
-            return by_columns
+        check = None if hasattr(self, "columns_") else self._block_validator()
         return None if check is None else check(self.n_features_in_)
 
     def _read_training(
@@ -229,8 +269,8 @@ class KernelModel(MercerEstimator):
         rows: Rows
         streamed = is_out_of_core(X)
         if streamed:
-            _refuse_kinds(check_kinds(getattr(self, "columns", None)), self.kernel)
-            rows, schema = blocks_and_schema(model, X, y, sample_weight)
+            raw = model._raw_blocks_of(X, y, sample_weight)
+            rows, schema = raw or blocks_and_schema(model, X, y, sample_weight)
         else:
             X, y, weight = read_rows(model, X, y, sample_weight, reset=True)
             rows = MemoryRows(X, y, None if sample_weight is None else weight, block_rows=block_rows)
@@ -248,11 +288,6 @@ class KernelModel(MercerEstimator):
         """A function of rows in memory, applied to rows from any source."""
         if not is_out_of_core(X):
             return f(self._read(X, reset=False, fill=True))
-        if hasattr(self, "columns_") and not isinstance(X, str | Path):
-            raise ValueError(
-                "the model was fitted on a raw table, and reads new rows from frames in memory or Parquet files; "
-                "pass the frames of a stream one by one"
-            )
         rows, check = read_blocks(self, X), self._check_of_blocks()
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))
@@ -272,12 +307,15 @@ def _without_gaps(X: Any, centers: Any) -> Any:
     return np.where(np.isnan(X), centers.mean(axis=0, dtype=X.dtype), X)
 
 
-def _refuse_kinds(kinds: Mapping[Any, str], kernel: Any) -> None:
-    if kinds:
-        raise ValueError(
-            f"columns={kinds!r} says what raw columns in memory become, for kernels on vectors; pass a frame, "
-            f'and kernel="auto" or "rbf" instead of {kernel!r}, or columns=None'
-        )
+def _features(encoding: TableEncoding, X: Any) -> Floats:
+    """The features of a raw table, whose columns are found by their names."""
+    X = as_raw(X)
+    _check_table(X)
+    return encoding.encode(X)
+
+
+def _row_weight(weight: ArrayLike | None, X: Any) -> Array | None:
+    return None if weight is None else row_weight(weight, n_rows(as_raw(X)))
 
 
 def _check_table(X: Any) -> None:

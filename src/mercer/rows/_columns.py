@@ -17,6 +17,8 @@ from mercer._validation import EXACT_INTEGERS, MISSING_TYPES, first_text, format
 
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")
+# How types of columns begin that are not numbers, or have gaps, in frames of pandas, pyarrow and engines.
+RAW_TYPES = ("string", "large_string", "object", "date", "time", "duration", "decimal", "Int", "UInt", "Float")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,11 @@ def are_names(values: Any) -> bool:
     return isinstance(values, list | tuple) and all(isinstance(name, str) for name in values)
 
 
+def column_words(values: Any) -> list[str]:
+    """The column names among arguments that may also be values."""
+    return listed_names(values) if isinstance(values, str) or are_names(values) else []
+
+
 def listed_names(names: Any) -> list[str]:
     """One name or several as a list; None: no name."""
     return [names] if isinstance(names, str) else list(names or ())
@@ -162,7 +169,17 @@ def _type_of(values: Any) -> Any:
 
 
 def _is_categorical(values: Any) -> bool:
-    return str(_type_of(values)).split("(")[0].split("<")[0] in CATEGORIES
+    return is_categorical_type(_type_of(values))
+
+
+def is_categorical_type(kind: Any) -> bool:
+    """Whether a type of columns is categorical."""
+    return str(kind).split("(")[0].split("<")[0] in CATEGORIES
+
+
+def is_raw_type(kind: Any) -> bool:
+    """Whether columns of a type are not numbers, or may be missing."""
+    return is_categorical_type(kind) or str(kind) == "str" or str(kind).startswith(RAW_TYPES)
 
 
 def _column(name: Any, values: Any, *, keep_dates: bool = False) -> NDArray[Any]:

@@ -1,17 +1,27 @@
 """From user input to rows, and the first block of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mercer.rows._base import BLOCK_ROWS, Block, Rows
-from mercer.rows._columns import are_names
+from mercer.rows._columns import (
+    are_names,
+    categorical_names,
+    column_words,
+    has_columns,
+    is_categorical_type,
+    is_raw_type,
+    names_of_columns,
+)
+from mercer.rows._encoding.rule import is_raw
 from mercer.rows._engines.base import EngineRows
-from mercer.rows._engines.dask import current_client, dask_rows, parquet_on_dask
-from mercer.rows._engines.ray import is_running, parquet_on_ray, ray_rows
-from mercer.rows._engines.spark import spark_rows
+from mercer.rows._engines.dask import current_client, dask_rows, parquet_on_dask, types_on_dask
+from mercer.rows._engines.ray import is_running, parquet_on_ray, ray_rows, types_on_ray
+from mercer.rows._engines.spark import spark_rows, types_on_spark
 from mercer.rows._sources.memory import MemoryRows
 from mercer.rows._sources.parquet import ParquetRows
 from mercer.rows._sources.stream import StreamRows
@@ -24,14 +34,29 @@ ACCEPTED = (
 )
 # Packages of engines, and the functions that make rows from their collections.
 ENGINES: dict[str, Callable[..., EngineRows]] = {"dask": dask_rows, "ray": ray_rows, "pyspark": spark_rows}
+# And what types the columns have, by name; None: they have no names.
+TYPES: dict[str, Callable[[Any], Mapping[Any, Any] | None]] = {
+    "dask": types_on_dask,
+    "ray": types_on_ray,
+    "pyspark": types_on_spark,
+}
 
 
-def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> Rows:
+@dataclass(frozen=True)
+class ColumnTypes:
+    """The names of the columns of a source, which have a categorical type, and whether they are a raw table."""
+
+    names: tuple[Any, ...]
+    categorical: frozenset[Any]
+    is_raw: bool
+
+
+def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS, raw: bool = False) -> Rows:
     """Rows from any source; for a Parquet path, ``y`` and ``weight`` are column names.
 
     The data determine where the work runs: collections of an engine are processed there, and Parquet files are
     read by the current Dask client, or by Ray, if there is one. For Ray datasets and Spark DataFrames, ``y`` and
-    ``weight`` are column names.
+    ``weight`` are column names. ``raw``: blocks have named columns of any values.
 
     Examples
     --------
@@ -39,13 +64,14 @@ def as_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOC
     2
     """
     if isinstance(X, str | Path):
-        return _where_files_are_read(parquet_rows(X, y, weight, block_rows=block_rows))
+        form = "raw" if raw else "array"
+        return _where_files_are_read(parquet_rows(X, y, weight, block_rows=block_rows, form=form))
     engine = _engine_of(X)
     if engine is not None:
-        return ENGINES[engine](X, y, weight, block_rows=block_rows)
+        return ENGINES[engine](X, y, weight, block_rows=block_rows, raw=raw)
     if is_out_of_core(X):
         _refuse_labels(y, weight)
-        return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows)
+        return _where_files_are_read(X) if isinstance(X, Rows) else StreamRows(X, block_rows=block_rows, raw=raw)
     if is_table(X):
         return MemoryRows(as_table(X), y, weight, block_rows=block_rows)
     raise TypeError(f"rows cannot be read from {type(X).__name__}; pass {ACCEPTED}")
@@ -62,6 +88,30 @@ def is_out_of_core(X: Any) -> bool:
     return isinstance(X, str | Path | Rows) or callable(X) or _engine_of(X) is not None or _is_stream(X)
 
 
+def column_types(X: Any, y: Any = None, weight: Any = None, *, ask: bool = False) -> ColumnTypes | None:
+    """The columns of X in files, in frames of an engine, or in frames of a stream; None if they have no names.
+
+    Only types are looked at, and what Parquet files say of gaps: no row is read but those of the first of a list
+    of frames. ``ask``: a function that makes a stream is asked for its first frame.
+    """
+    if isinstance(X, str | Path):
+        X = parquet_rows(X, y, weight, form="raw")
+    engine = _engine_of(X)
+    if isinstance(X, ParquetRows):
+        found: Mapping[Any, Any] | None = X.types if X.form == "raw" else None
+    elif engine is None:
+        return _types_of_stream(X, ask)
+    else:
+        found = TYPES[engine](X)
+    if found is None:
+        return None
+    labels = {*column_words(y), *column_words(weight)}
+    types = {name: kind for name, kind in found.items() if name not in labels}
+    categorical = frozenset(name for name, kind in types.items() if is_categorical_type(kind))
+    is_raw = any(map(is_raw_type, types.values())) or (isinstance(X, ParquetRows) and X.has_gaps)
+    return ColumnTypes(tuple(types), categorical, is_raw)
+
+
 def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] | None:
     """Column names of X in Parquet files, data frames of an engine or Rows; None if there are none."""
     if isinstance(X, str | Path):
@@ -71,7 +121,7 @@ def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] 
         return names
     if _engine_of(X) is None or not hasattr(X, "columns"):
         return None
-    labels = {name for name in (y, weight) if isinstance(name, str)} | set(y if are_names(y) else ())
+    labels = {*column_words(y), *column_words(weight)}
     return tuple(name for name in X.columns if name not in labels)
 
 
@@ -88,6 +138,17 @@ def _engine_of(X: Any) -> str | None:
     one = X[0] if isinstance(X, list | tuple) and len(X) > 0 else X
     package = type(one).__module__.split(".")[0]
     return package if package in ENGINES else None
+
+
+def _types_of_stream(X: Any, ask: bool) -> ColumnTypes | None:
+    """The columns of the first frame of a stream, None if it is none, or nobody may look."""
+    if callable(X) and ask:
+        X = [next(iter(X()), None)]
+    first = X[0] if isinstance(X, Sequence) and X else None
+    frame = first[0] if isinstance(first, tuple) and first else None
+    if not has_columns(frame):
+        return None
+    return ColumnTypes(tuple(names_of_columns(frame)), frozenset(categorical_names(frame)), is_raw(frame))
 
 
 def _where_files_are_read(rows: Rows) -> Rows:

@@ -38,6 +38,11 @@ class SumsOf:
         return Sums(K.T @ (w[:, None] * K), K.T @ (w[:, None] * Y), w @ K, len(K))
 
 
+def products(block):
+    """Sums of products of features."""
+    return block.X.T @ block.X
+
+
 @dataclass(frozen=True)
 class Killing:
     """A fold in whose process the signal 9 ends the first ``times`` tasks that reach row ``row``; no more.

@@ -1,7 +1,7 @@
 """The rule of columns: what each is, found without targets."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,14 @@ import numpy as np
 
 from mercer._types import Array
 from mercer._validation import format_value
-from mercer.rows._columns import categorical_names, columns_of, has_columns, is_missing, names_of_columns
+from mercer.rows._columns import (
+    NamedColumns,
+    categorical_names,
+    columns_of,
+    has_columns,
+    is_missing,
+    names_of_columns,
+)
 from mercer.rows._encoding.columns import (
     KIND_WORDS,
     PERIODS,
@@ -32,7 +39,12 @@ from mercer.rows._encoding.values import (
     number_of,
     read_raw,
 )
+from mercer.rows._sampling.random_sample import Sampler, survey
+from mercer.rows._sources.memory import MemoryRows
 
+# Of more rows than this, what columns are is found on a random sample of this size, whatever targets and seeds.
+ROWS_OF_RULE = 10_000
+RULE_DRAW = Sampler(ROWS_OF_RULE, seed=0)
 # What a column may be said to be.
 COLUMN_TYPES = tuple(KIND_WORDS)
 # Columns of more values than this are texts, unless they are said to be categories: then the most frequent count.
@@ -41,6 +53,41 @@ MOST_CATEGORIES, MOST_NAMED_CATEGORIES = 30, 300
 ROUNDING_OF_NUMBERS = 1e-15
 # Texts that are nearly all the same have no smaller variance than this.
 LEAST_TEXT_VARIANCE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """The columns of a table that are kept, with the names (d,) of all, and which have a ``categorical`` type."""
+
+    names: list[Any]
+    table: NamedColumns
+    categorical: Set[Any]
+
+    @classmethod
+    def of(cls, X: Any, kinds: Mapping[Any, str]) -> "RawTable":
+        """The columns of a frame or an array, without those that ``kinds`` drop."""
+        names = names_of_columns(X) if has_columns(X) else list(range(X.shape[1]))
+        return cls(names, read_raw(X, kept_columns(names, kinds)), categorical_names(X))
+
+    def sampled(self, weight: Array | None) -> "tuple[RawTable, Array | None]":
+        """The rows that the rule sees, and their weights: all, or as many as it needs, drawn at random."""
+        n = self.table.shape[0]
+        if n <= ROWS_OF_RULE:
+            return self, weight
+        rows = survey(MemoryRows(np.arange(n), weight=weight), RULE_DRAW).sample().index
+        return replace(self, table=self.table[rows]), None if weight is None else weight[rows]
+
+
+def kept_columns(names: Sequence[Any], kinds: Mapping[Any, str]) -> list[Any]:
+    """The names of columns, all of which ``kinds`` know, that are not dropped."""
+    unknown = [name for name in kinds if name not in names]
+    if unknown:
+        there = format_value(list(names))
+        raise ValueError(f"columns names {unknown[0]!r}, but the columns are {there}; pass their names")
+    kept = [name for name in names if kinds.get(name) != "drop"]
+    if not kept:
+        raise ValueError("all columns are dropped; keep at least one")
+    return kept
 
 
 def is_raw(X: Any) -> bool:
@@ -55,7 +102,7 @@ def is_raw(X: Any) -> bool:
     return array.dtype.kind in "US" or (array.dtype.kind == "f" and not has_numbers_only(array))
 
 
-def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> TableEncoding:
+def encoding_of(raw: RawTable, weight: Array | None, kinds: Mapping[Any, str]) -> TableEncoding:
     """What each column becomes: what ``kinds`` say by its name, otherwise the first of these that applies.
 
     missing everywhere, or one value    not used
@@ -63,21 +110,16 @@ def encoding_of(X: Any, weight: Array | None, kinds: Mapping[Any, str]) -> Table
     numbers, also written ones          number
     dates, also written ones            date
     Booleans, other values              category if there are at most 30; otherwise text
+
+    Of many rows a random sample tells.
     """
-    names = names_of_columns(X) if has_columns(X) else list(range(X.shape[1]))
-    unknown = [name for name in kinds if name not in names]
-    if unknown:
-        there = format_value(names)
-        raise ValueError(f"columns names {unknown[0]!r}, but the columns are {there}; pass their names")
-    kept = [name for name in names if kinds.get(name) != "drop"]
-    if not kept:
-        raise ValueError("all columns are dropped; keep at least one")
-    table, categorical = read_raw(X, kept), categorical_names(X)
+    raw, weight = raw.sampled(weight)
     used = slice(None) if weight is None else np.flatnonzero(weight > 0.0)
-    w = np.ones(table.shape[0]) if weight is None else weight[used]
-    raw = [RawColumn.of(name, column[used], w, name in categorical) for name, column in table.columns.items()]
-    found = {column.name: _encoded(column, kinds.get(column.name)) for column in raw}
-    encoding = TableEncoding(tuple(found.get(name, DroppedColumn(name, "you have dropped it")) for name in names))
+    w = np.ones(raw.table.shape[0]) if weight is None else weight[used]
+    columns = [RawColumn.of(name, c[used], w, name in raw.categorical) for name, c in raw.table.columns.items()]
+    found = {column.name: _encoded(column, kinds.get(column.name)) for column in columns}
+    all_columns = (found.get(name, DroppedColumn(name, "you have dropped it")) for name in raw.names)
+    encoding = TableEncoding(tuple(all_columns))
     if not encoding.names:
         words = str(encoding).replace("\n", ", ")
         raise ValueError(f"no column of X can be used: {words}; pass at least one that has two values")

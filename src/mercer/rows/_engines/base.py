@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer._linalg.threads import limit_threads
 from mercer.rows._base import Block, Rows, Sum, add_up, fold_block, not_empty
-from mercer.rows._columns import listed_names
+from mercer.rows._columns import listed_names, read_columns
 from mercer.rows._progress import Advance, progress
 from mercer.rows._sources.memory import MemoryRows
 from mercer.rows._sources.parquet import ParquetRows
@@ -270,6 +270,25 @@ def block_of_columns(
         y[:, 0] if y is not None and isinstance(target, str) else y,
         None if weight is None else columns[weight].astype(np.float64),
     )
+
+
+def raw_block(table: Any, target: str | Sequence[str] | None, weight: str | None) -> tuple[Any, Any, Any]:
+    """X with named columns of any values, y and weight of a pyarrow table."""
+    labels = {name: _complete(table, name) for name in (*listed_names(target), *listed_names(weight))}
+    y = None if target is None else np.column_stack([labels[name] for name in listed_names(target)])
+    return (
+        read_columns(table, [name for name in table.schema.names if name not in labels], keep_dates=True),
+        y[:, 0] if y is not None and isinstance(target, str) else y,
+        None if weight is None else labels[weight].astype(np.float64),
+    )
+
+
+def _complete(table: Any, name: str) -> NDArray[Any]:
+    """A column without gaps."""
+    column = table.column(name)
+    if column.null_count:
+        raise ValueError(f"column {name!r} has {column.null_count} nulls; fill them or drop those rows")
+    return np.asarray(column.to_numpy(zero_copy_only=False) if hasattr(column, "offset") else column.to_numpy())
 
 
 def _matrix(features: dict[str, NDArray[Any]]) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.rows._base import BLOCK_ROWS, Block, Rows, check_block_rows, check_lengths
-from mercer.rows._columns import are_names, listed_names
+from mercer.rows._columns import are_names, column_words, read_columns
 from mercer.rows._engines.base import (
     Carry,
     Item,
@@ -68,17 +68,25 @@ class DaskRows(PartRows):
         return super()._ask() if self.lengths is None else _computed(list(self.lengths))
 
 
-def dask_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> DaskRows:
+def dask_rows(
+    X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS, raw: bool = False
+) -> DaskRows:
     """Rows of a dask.array, a dask.dataframe, or a list of delayed tuples (X,), (X, y) or (X, y, weight).
 
     Each chunk, or partition, is a part and contains whole rows. ``y`` and ``weight`` of an array are Dask or NumPy
-    arrays; those of a data frame are column names, or series with the same partitions.
+    arrays; those of a data frame are column names, or series with the same partitions. ``raw``: blocks of a data
+    frame have named columns of any values.
     """
     check_block_rows(block_rows)
     if isinstance(X, list | tuple):
         open_ = partial(open_tuple, block_rows=block_rows)
         return DaskRows(tuple(Part(open_, (item,)) for item in X))
-    return _of_frame(X, y, weight, block_rows) if _is_frame(X) else _of_array(X, y, weight, block_rows)
+    return _of_frame(X, y, weight, block_rows, raw) if _is_frame(X) else _of_array(X, y, weight, block_rows)
+
+
+def types_on_dask(X: Any) -> dict[Any, Any] | None:
+    """The types of the columns of a data frame, by name; None for arrays and lists."""
+    return dict(zip(X.columns, X.dtypes)) if _is_frame(X) else None
 
 
 def parquet_on_dask(rows: ParquetRows) -> DaskRows:
@@ -144,9 +152,9 @@ def _of_array(X: Any, y: Any, weight: Any, block_rows: int) -> DaskRows:
     return DaskRows(parts)
 
 
-def _of_frame(X: Any, y: Any, weight: Any, block_rows: int) -> DaskRows:
+def _of_frame(X: Any, y: Any, weight: Any, block_rows: int, raw: bool) -> DaskRows:
     columns = [_column_alike(values, X, name) for name, values in (("y", y), ("weight", weight))]
-    open_ = partial(_open_frame, block_rows=block_rows)
+    open_ = partial(_open_frame, block_rows=block_rows, raw=raw)
     parts = tuple(Part(open_, arguments) for arguments in zip(X.to_delayed(), *columns))
     # For a data frame read from files, one column is enough to count rows.
     lengths = tuple(map(_lazy(len), X[[X.columns[0]]].to_delayed()))
@@ -187,7 +195,7 @@ def _lazy_chunks(values: Any, X: Any, name: str) -> Sequence[Any]:
 def _column_alike(values: Any, X: Any, name: str) -> Sequence[Any]:
     """A column by its name, or the partitions of a series, or None, for every partition of X."""
     if values is None or isinstance(values, str) or are_names(values):
-        missing = [word for word in _words(values) if word not in X.columns]
+        missing = [word for word in column_words(values) if word not in X.columns]
         if missing:
             raise ValueError(
                 f"there is no column {missing[0]!r}; the columns are {', '.join(map(str, X.columns))}"
@@ -228,18 +236,14 @@ def _open_arrays(X: Any, y: Any, weight: Any, *, block_rows: int) -> MemoryRows:
     return MemoryRows(X.tocsr() if hasattr(X, "tocsr") else X, y, weight, block_rows=block_rows)
 
 
-def _open_frame(X: Any, y: Any, weight: Any, *, block_rows: int) -> MemoryRows:
+def _open_frame(X: Any, y: Any, weight: Any, *, block_rows: int, raw: bool) -> MemoryRows:
     columns = [
         X[values] if isinstance(values, str) else X[list(values)] if are_names(values) else values
         for values in (y, weight)
     ]
-    labels = [*_words(y), *_words(weight)]
-    return MemoryRows(X.drop(columns=labels) if labels else X, *columns, block_rows=block_rows)
-
-
-def _words(values: Any) -> list[str]:
-    """The column names among arguments that may also be values."""
-    return listed_names(values) if isinstance(values, str) or are_names(values) else []
+    labels = [*column_words(y), *column_words(weight)]
+    X = X.drop(columns=labels) if labels else X
+    return MemoryRows(read_columns(X, keep_dates=True) if raw else X, *columns, block_rows=block_rows)
 
 
 def _is_frame(X: Any) -> bool:

@@ -19,6 +19,7 @@ from mercer.rows._engines.base import (
     check_columns,
     open_tuple,
     parquet_parts,
+    raw_block,
     run_each,
     run_sum,
 )
@@ -64,20 +65,28 @@ class RayRows(PartRows):
         return total
 
 
-def ray_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> RayRows:
+def ray_rows(
+    X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS, raw: bool = False
+) -> RayRows:
     """Rows of a ray.data.Dataset, or of references to tuples (X,), (X, y) or (X, y, weight).
 
     ``y`` and ``weight`` of a dataset are names of its columns. The dataset is computed once, in its order, and its
     blocks stay in Ray's object store, or on disk beyond that, while these rows are in use. To read Parquet files
-    again in each pass instead, pass their path.
+    again in each pass instead, pass their path. ``raw``: blocks of a dataset have named columns of any values.
     """
     check_block_rows(block_rows)
     if isinstance(X, list | tuple):
         open_: Callable[..., Rows] = partial(open_tuple, block_rows=block_rows)
         return RayRows(tuple(Part(open_, (ref,)) for ref in X))
     check_columns(X.columns(), y, weight)
-    open_ = partial(TableRows, target=y, weight=weight, block_rows=block_rows)
+    open_ = partial(TableRows, target=y, weight=weight, block_rows=block_rows, raw=raw)
     return RayRows(tuple(Part(open_, (ref,)) for ref in _tables(X)))
+
+
+def types_on_ray(X: Any) -> dict[Any, Any] | None:
+    """The types of the columns of a dataset, by name; None for lists."""
+    schema = None if isinstance(X, list | tuple) else X.schema()
+    return None if schema is None else dict(zip(schema.names, schema.types))
 
 
 def parquet_on_ray(rows: ParquetRows) -> RayRows:
@@ -101,6 +110,7 @@ class TableRows(LocalRows):
     target: str | Sequence[str] | None = None
     weight: str | None = None
     block_rows: int = BLOCK_ROWS
+    raw: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -111,6 +121,9 @@ class TableRows(LocalRows):
 
         for start in range(0, self.n_rows, self.block_rows):
             part = self.table.slice(start, self.block_rows)
+            if self.raw:
+                yield Block(*raw_block(part, self.target, self.weight), start)
+                continue
             columns = BlockAccessor.for_block(part).to_numpy(list(part.column_names))
             yield Block(*block_of_columns(columns, self.target, self.weight), start)
 

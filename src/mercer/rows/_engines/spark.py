@@ -15,6 +15,7 @@ from mercer.rows._engines.base import (
     block_of_columns,
     check_columns,
     count_rows,
+    raw_block,
     sum_part,
 )
 from mercer.rows._progress import Advance
@@ -44,6 +45,7 @@ class SparkRows(EngineRows):
     target: str | Sequence[str] | None = None
     weight: str | None = None
     block_rows: int = BLOCK_ROWS
+    raw: bool = False
     _counts: tuple[int, ...] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -76,21 +78,31 @@ class SparkRows(EngineRows):
         return {k: (n, data) for k, n, data in _rows(self._mapped(function))}
 
     def _mapped(self, function: Function) -> Any:
-        run = partial(_run_partition, function, self.target, self.weight, self.block_rows)
+        read = partial(raw_block if self.raw else _columns, target=self.target, weight=self.weight)
+        run = partial(_run_partition, function, read, self.block_rows)
         return self.frame.mapInArrow(run, SCHEMA)
 
 
-def spark_rows(X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS) -> SparkRows:
-    """Rows of a DataFrame; ``y`` and ``weight`` are column names, and X consists of all other columns."""
+def spark_rows(
+    X: Any, y: Any = None, weight: Any = None, *, block_rows: int = BLOCK_ROWS, raw: bool = False
+) -> SparkRows:
+    """Rows of a DataFrame; ``y`` and ``weight`` are column names, and X consists of all other columns.
+
+    ``raw``: blocks have named columns of any values.
+    """
     check_columns(X.columns, y, weight)
     check_block_rows(block_rows)
-    return SparkRows(X, y, weight, block_rows)
+    return SparkRows(X, y, weight, block_rows, raw)
+
+
+def types_on_spark(X: Any) -> dict[Any, Any] | None:
+    """The types of the columns, by name; None for lists."""
+    return None if isinstance(X, list | tuple) else dict(X.dtypes)
 
 
 def _run_partition(
     function: Function,
-    target: str | Sequence[str] | None,
-    weight: str | None,
+    read: Callable[[Any], tuple[Any, Any, Any]],
     block_rows: int,
     batches: Iterator[Any],
 ) -> Iterator[Any]:
@@ -99,7 +111,7 @@ def _run_partition(
     from pyspark import TaskContext
 
     number = TaskContext.get().partitionId()
-    rows = StreamRows((_columns(batch, target, weight) for batch in batches), block_rows=block_rows)
+    rows = StreamRows((read(batch) for batch in batches), block_rows=block_rows)
     try:
         result = function(number, rows)
     except OSError:

@@ -25,7 +25,7 @@ BUFFER = 2**16
 # Nested column types.
 NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
 # What X of a block may be.
-PARQUET_FORMS = ("array", "columns", "list")
+PARQUET_FORMS = ("array", "columns", "raw", "list")
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,10 @@ class ParquetRows(LocalRows):
         blocks start at the first of them.
     block_rows : int
         Number of rows per block; the last block may be smaller.
-    form : {"array", "columns", "list"}
+    form : {"array", "columns", "raw", "list"}
         What X of a block is: an array of numbers (b, d); named columns of numbers and names, for kernels
-        :class:`~mercer.kernels.OnColumns`; or a list of the values of one column, such as strings.
+        :class:`~mercer.kernels.OnColumns`; columns of any values, also dates, for models of raw tables; or a list
+        of the values of one column, such as strings.
     """
 
     path: str | Path
@@ -78,12 +79,12 @@ class ParquetRows(LocalRows):
     columns: Sequence[str] | None = None
     rows: tuple[int, int] | None = None
     block_rows: int = BLOCK_ROWS
-    form: Literal["array", "columns", "list"] = "array"
+    form: Literal["array", "columns", "raw", "list"] = "array"
 
     def __post_init__(self) -> None:
         check_block_rows(self.block_rows)
         if self.form not in PARQUET_FORMS:
-            raise ValueError(f'form={self.form!r}; it must be "array", "columns" or "list"')
+            raise ValueError(f'form={self.form!r}; it must be "array", "columns", "raw" or "list"')
         start, stop = self._range
         if not 0 <= start <= stop <= sum(self._layout.counts):
             raise ValueError(
@@ -99,6 +100,17 @@ class ParquetRows(LocalRows):
     def feature_names(self) -> tuple[str, ...]:
         """The columns of X."""
         return self._layout.features
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The names of the types of the columns of X."""
+        return {name: self._layout.kinds[name] for name in self._layout.features}
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether columns of X have nulls, as far as the footers of the files say."""
+        features = set(self._layout.features)
+        return any(name in features for file in self._layout.files for name in _names_with_nulls(file))
 
     def blocks(self) -> Iterator[Block]:
         return regroup(self._read(), self.block_rows)
@@ -170,8 +182,8 @@ class ParquetRows(LocalRows):
     def _features_of(self, batch: Any, first: int) -> Any:
         """X of a pyarrow table: an array, named columns, or a list."""
         features = self._layout.features
-        if self.form == "columns":
-            return read_columns(batch, features)
+        if self.form in ("columns", "raw"):
+            return read_columns(batch, features, keep_dates=self.form == "raw")
         if self.form == "list":
             return _without_nulls(self.path, batch, features[0], first).to_pylist()
         X = np.empty((batch.num_rows, len(features)), dtype=self._layout.dtype)
@@ -252,6 +264,16 @@ def _describe(file: Path) -> tuple[list[tuple[str, str]], int]:
             _check_rows(int(_ends(opened.metadata)[-1]), n)
             _check_types(opened)
             return [(name, str(kind)) for name, kind in zip(schema.names, schema.types)], n
+
+
+def _names_with_nulls(file: Path) -> Iterator[str]:
+    """The names of columns of which a row group has nulls, by its statistics."""
+    with _open(file) as opened:
+        for group in map(opened.metadata.row_group, range(opened.metadata.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                found = column.statistics
+                if found is not None and found.has_null_count and found.null_count > 0:
+                    yield column.path_in_schema
 
 
 def _check_rows(found: int, expected: int) -> None:

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from mercer.rows._base import BLOCK_ROWS, Block, LocalRows, check_block_rows, check_lengths, regroup
+from mercer.rows._columns import read_columns
 from mercer.rows._table import as_table, column_names, numbers, targets, weights
 
 END_OF_STREAM = object()
@@ -38,6 +39,8 @@ class StreamRows(LocalRows):
         joined, the result has the format of the first.
     block_rows : int
         Number of rows per block; the last block may be smaller.
+    raw : bool
+        Whether data frames are read as named columns of any values, rather than as numbers.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class StreamRows(LocalRows):
     source: Source
     _: KW_ONLY
     block_rows: int = BLOCK_ROWS
+    raw: bool = False
     _passes: _Passes = field(default_factory=_Passes, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -90,7 +94,7 @@ class StreamRows(LocalRows):
             if item is END_OF_STREAM:
                 break
             self._passes.names = _same_names(item, position, self._passes.names)
-            block = _block(item, position, first)
+            block = _block(item, position, first, raw=self.raw)
             first += block.n_rows
             yield block
         self._passes.n_rows = first
@@ -105,7 +109,7 @@ def _next(items: Iterator[Any], position: int, first: int) -> Any:
         raise
 
 
-def _block(item: Any, position: int, first: int) -> Block:
+def _block(item: Any, position: int, first: int, *, raw: bool) -> Block:
     """The block of the tuple at this position of the stream."""
     if not isinstance(item, tuple) or not 1 <= len(item) <= 3:
         raise TypeError(
@@ -113,7 +117,8 @@ def _block(item: Any, position: int, first: int) -> Block:
         )
     X, y, weight = item + (None,) * (3 - len(item))
     check_lengths(X, y, weight, where=f" in block {position} of the stream")
-    return Block(numbers(as_table(X)), targets(y), weights(weight), first)
+    X = read_columns(X, keep_dates=True) if raw else numbers(as_table(X))
+    return Block(X, targets(y), weights(weight), first)
 
 
 def _same_names(item: Any, position: int, names: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
