@@ -223,8 +223,8 @@ class KernelModel(MercerEstimator):
         types = column_types(X, y, weight, ask=self.columns is not None)
         if types is None and self.columns is not None:
             raise ValueError(
-                f"columns={self.columns!r} says what named columns become, but X has none; pass files, frames of an "
-                "engine or a stream of frames, or columns=None"
+                f"columns={self.columns!r} says what named columns become, but X has none; pass files, frames of "
+                "an engine or a stream of frames, or columns=None"
             )
         if types is None or (self.columns is None and not types.is_raw):
             return None
