@@ -37,6 +37,7 @@ bench:  ## all benchmarks, hours: make bench DATA=folder with the archives
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/tuning_speed.py
 	$(PYTHON) benchmarks/size.py
 	$(PYTHON) benchmarks/same_fits.py
+	$(PYTHON) benchmarks/determinism.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/first_fit.py --data $(DATA)
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/rounding.py
 	env -u OMP_NUM_THREADS $(PYTHON) benchmarks/coverage.py

@@ -16,6 +16,7 @@ ORDER = [
     "leave_one_out",
     "loo_map",
     "calibration",
+    "logistic_probabilities",
     "uncertainty",
     "regression_intervals",
     "centers",

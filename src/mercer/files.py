@@ -21,7 +21,7 @@ _PARTS = {
     "_fitting.programs.novelty": ["Distances"],
     "_fitting.selection.centers": ["ModelSelection"],
     "_fitting.selection.path": ["TuningPath"],
-    "_fitting.spec": ["FitSpec"],
+    "_fitting.spec": ["FitSpec", "SecondFit"],
     "_fitting.state": ["AdditiveState"],
     "_fitting.subspaces.components": ["Subspace", "SubspaceState"],
     "_fitting.subspaces.oriented": ["OrientedState"],

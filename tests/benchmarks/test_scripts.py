@@ -414,3 +414,17 @@ def test_size_counts_each_room_and_fits_are_compared_with_a_revision():
     lines = run("same_fits.py", "HEAD").splitlines()
     assert len(lines) == 23
     assert np.isfinite([float(line.split()[-1]) for line in lines]).all()
+
+
+def test_determinism_compares_bits_in_two_processes_and_choices_in_two_orders():
+    lines = run("determinism.py", "--sizes", 60, "--orders", 1).splitlines()
+    bits, orders = (
+        [line.split()[2:] for line in lines[start + 2 : start + 4]]
+        for start, line in enumerate(lines)
+        if line.startswith(("equal bits", "other orders"))
+    )
+    assert [line[:4] for line in bits] == [["yes"] * 4] * 2
+    assert {*bits[0][4:6]} == {"1,", "2"} or {*bits[0][4:6]} == {"2,", "1"}
+    assert [line[:6] for line in orders] == [["1/1"] * 6] * 2
+    # Rounding errors of sums in another order.
+    assert max(float(line[8]) for line in orders) < 1e-6

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
@@ -145,6 +145,22 @@ def test_words_are_recognized_alike_without_a_seed():
     states = KernelFisherClassifier(RBF("median"), centers=10)
     one, other = (HiddenMarkovClassifier(states, n_states=2, n_rounds=0).fit(X, y) for _ in range(2))
     assert unlike(vars(one), vars(other)) == []
+
+
+@pytest.mark.parametrize("made", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=["classes", "values"])
+def test_the_order_of_few_rows_changes_no_choice(made):
+    """Beyond a thousand rows it may, where random ones are drawn by their number."""
+    rng = np.random.default_rng(0)
+    X, new = (rng.normal(size=(n, 3)) * [1.0, 100.0, 0.01] for n in (300, 50))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] / 100.0 + 0.3 * rng.normal(size=300)
+    y, order = (f > 0.0) if is_classifier(made) else f, rng.permutation(300)
+    one, other = clone(made).fit(X, y), clone(made).fit(X[order], y[order])
+    assert str(one.kernel_) == str(other.kernel_)
+    assert len(one.X_fit_) == len(other.X_fit_)
+    assert_allclose([one.alpha_, one.loo_score_], [other.alpha_, other.loo_score_], rtol=1e-9)
+    answers = [m.predict_proba(new) if is_classifier(m) else m.predict(new) for m in (one, other)]
+    # Sums over rows are rounded in another order.
+    assert_allclose(*answers, rtol=1e-7, atol=1e-9)
 
 
 def test_a_seed_asks_for_other_draws():

@@ -9,8 +9,10 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 from mercer import KernelFisherClassifier
+from mercer._fitting import class_probabilities
+from mercer.errors import NumericalError
 from mercer.export import to_python
-from mercer.kernels import RBF, KmerSpectrum
+from mercer.kernels import RBF, KmerSpectrum, Sigmoid
 
 
 def draw(n, seed):
@@ -168,11 +170,89 @@ def test_exported_source(rows, models):
 
 
 def test_the_default(rows):
-    """Tried with the default kernel, and not with others, unless asked for; nor where f has to decide."""
+    """Tried with the default kernel, and not with others, unless asked for."""
     X, y = rows
     assert "log-loss" in KernelFisherClassifier().fit(X, y).report_.probabilities
-    for choices in ({"kernel": "rbf"}, {"threshold": "error"}, {"n_components": 1}, {"criterion": "squared"}):
+    for choices in ({"kernel": "rbf"}, {"probabilities": "discriminant"}):
         assert KernelFisherClassifier(**choices).fit(X, y).report_.probabilities == ""
+
+
+def reason_of(model):
+    """Why there was no second fit, as the report says."""
+    before, reason = model.report_.probabilities.split(", without a fit by the logistic loss: ")
+    assert before == "of the discriminant"
+    assert f"{before}, without" in str(model.report_)
+    assert model.logit_coef_ is None
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("penalty", "coef"),
+        ("threshold", "error"),
+        ("calibration", "isotonic"),
+        ("criterion", "squared"),
+        ("invariances", [np.negative]),
+        ("n_components", 1),
+    ],
+)
+def test_the_report_names_the_parameter_that_is_about_the_discriminant(rows, parameter, value):
+    model = KernelFisherClassifier(**{parameter: value}).fit(*(each[:60] for each in rows))
+    assert reason_of(model) == f"{parameter} is about the discriminant"
+
+
+LOGISTIC = KernelFisherClassifier(RBF(gamma=0.3), alpha=0.1, probabilities="logistic")
+ALL_AT_ONCE = "it needs all rows at once, each of them a center"
+
+
+def test_the_report_names_what_there_is_too_little_of(rows, monkeypatch):
+    X, y = rows
+    assert reason_of(clone(LOGISTIC).fit(X[:99], y[:99])) == "fewer than 100 rows"
+    assert "log-loss" in clone(LOGISTIC).fit(X[:100], y[:100]).report_.probabilities
+    monkeypatch.setattr(class_probabilities, "MORE_MATRICES", 10**9)
+    assert reason_of(clone(LOGISTIC).fit(X, y)) == "the memory is too small for one more matrix"
+
+
+@pytest.mark.parametrize("model", [LOGISTIC, KernelFisherClassifier()], ids=["asked", "default"])
+def test_the_report_names_several_classes(rows, model):
+    X, y = rows[0][:120], np.arange(120) % 3
+    assert reason_of(clone(model).fit(X, y)) == "more than two classes"
+    assert reason_of(clone(model).set_params(centers=20).fit(X, y)) == "more than two classes"
+
+
+def test_the_report_names_sums_over_the_rows(rows):
+    X, y = rows[0][:120], rows[1][:120]
+    few = clone(LOGISTIC).set_params(centers=20)
+    assert reason_of(few.fit(X, y)) == ALL_AT_ONCE
+    assert reason_of(clone(LOGISTIC).fit([(X, y)])) == ALL_AT_ONCE
+    assert reason_of(clone(LOGISTIC).fit(X, y).partial_fit(X, y)) == ALL_AT_ONCE
+    assert few.set_params(probabilities="discriminant").fit(X, y).report_.probabilities == ""
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.NumericalWarning")
+def test_the_report_names_kernels_that_are_not_known_to_be_definite(rows):
+    X, y = rows
+    K = RBF(gamma=0.3).block(X, X)
+    assert reason_of(clone(LOGISTIC).set_params(kernel="precomputed").fit(K, y)) == "the kernel is precomputed"
+    sigmoid = clone(LOGISTIC).set_params(kernel=Sigmoid(gamma=0.01))
+    assert reason_of(sigmoid.fit(X, y)) == "the kernel may be indefinite"
+
+
+def test_the_report_names_folds_of_rows_without_weight(rows):
+    X, y = rows
+    weight, groups = (np.arange(300) % 10 > 0).astype(float), np.arange(300) // 3
+    assert "log-loss" in clone(LOGISTIC).fit(X, y, groups=groups).report_.probabilities
+    model = clone(LOGISTIC).fit(X, y, sample_weight=weight, groups=groups)
+    assert reason_of(model) == "rows that are held out in folds have no weight"
+
+
+def test_the_report_states_what_a_second_fit_failed_of(rows, monkeypatch):
+    def no_minimum(self, alpha, start=None):
+        raise NumericalError("no minimum")
+
+    monkeypatch.setattr(class_probabilities.LogisticFits, "at", no_minimum)
+    assert reason_of(clone(LOGISTIC).fit(*rows)) == "no minimum"
 
 
 def test_few_rows():

@@ -86,16 +86,6 @@ def test_a_rough_function_is_told_from_a_smooth_one(rng, model):
     assert isinstance(found["smooth"], RBF)
 
 
-@pytest.mark.slow
-def test_the_order_of_rows_does_not_change_the_choice(rng):
-    X = rng.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0]
-    y = X[:, 0] * X[:, 1] + 5.0 * np.abs(X[:, 2]) > 0.5
-    order = rng.permutation(300)
-    kernels = [KernelFisherClassifier().fit(*rows).kernel_ for rows in ((X, y), (X[order], y[order]))]
-    assert type(kernels[0]) is type(kernels[1])
-    np.testing.assert_allclose(kernels[0].gamma, kernels[1].gamma, rtol=1e-9)
-
-
 def test_what_few_centers_say_is_decided_by_all_of_them(rng):
     few, every = 1.0 + rng.uniform(size=(2, N))
     roughly = trials_with({RBF: few, Matern: few - 0.3, Laplacian: few + 0.5})

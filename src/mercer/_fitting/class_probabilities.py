@@ -10,6 +10,7 @@ from mercer._fitting.result import ChosenSolution, LogitSolution
 from mercer._fitting.selection.all_points import extent_of
 from mercer._fitting.selection.alpha import scores_near
 from mercer._fitting.selection.problem import ExactProblem
+from mercer._fitting.spec import SecondFit
 from mercer._gram import gram, gram_bytes
 from mercer._scores.criteria import CriterionFor
 from mercer._solvers.exact_fits import AlphaFit
@@ -42,7 +43,7 @@ MORE_MATRICES = 1
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    """Points with labels, the log-loss of held-out rows, and the kernel of the first fit.
+    """Points with labels, the log-loss of held-out rows, the kernel of the first fit, and what is asked.
 
     Rows of a ``group`` (n,) may say the same; None: each row is one by itself.
     """
@@ -50,20 +51,23 @@ class LogisticProblem:
     problem: ExactProblem
     log_loss: CriterionFor
     kernel: Kernel
+    logits: SecondFit
     group: Indices | None = None
 
     @property
-    def is_feasible(self) -> bool:
-        """Whether there are two classes and enough rows, and memory for the fits.
-
-        Of more classes, each against the rest, held-out losses were too good: labels without signal were believed.
-        """
-        problem, u = self.problem, n_rows(self.problem.X)
-        definite = problem.penalty == "rkhs" and self.kernel.positive_semidefinite and not self.kernel.takes_values
-        enough = problem.observations.n_counted >= LEAST_ROWS_FOR_LOGITS and not problem.weightless_folds
-        matrices = gram_bytes(u, extent_of(self.kernel, problem).matrices + MORE_MATRICES)
-        two = problem.observations.Y.shape[1] == 1
-        return two and definite and enough and matrices <= problem.budget.n_bytes
+    def obstacle(self) -> str | None:
+        """Why there are no such fits, the first of all reasons, in words; None: there can be."""
+        problem, kernel, u = self.problem, self.kernel, n_rows(self.problem.X)
+        matrices = extent_of(kernel, problem).matrices + MORE_MATRICES
+        reasons = {
+            "the kernel is precomputed": kernel.takes_values,
+            "the kernel may be indefinite": not kernel.positive_semidefinite,
+            f"fewer than {LEAST_ROWS_FOR_LOGITS} rows": problem.observations.n_counted < LEAST_ROWS_FOR_LOGITS,
+            "rows that are held out in folds have no weight": bool(problem.weightless_folds),
+            "the memory is too small for one more matrix": gram_bytes(u, matrices) > problem.budget.n_bytes,
+        }
+        first = next((words for words, holds in reasons.items() if holds), None)
+        return obstacle_of_any(self.logits, problem.observations.Y.shape[1]) or first
 
     def fits(self, kernel: Kernel) -> LogisticFits:
         """Fits with every point as a center."""
@@ -130,6 +134,25 @@ class LogisticComparison:
         )
 
 
+def obstacle_of_any(logits: SecondFit, q: int) -> str | None:
+    """Why fits to q targets, whatever their rows and centers, have no logits, in words; None: they can have.
+
+    Of more than two classes, each against the rest, held-out losses were too good: labels without signal were
+    believed.
+    """
+    if logits.parameter is not None:
+        return f"{logits.parameter} is about the discriminant"
+    return "more than two classes" if q > 1 else None
+
+
+def of_sums(solution: ChosenSolution, logits: SecondFit) -> ChosenSolution:
+    """The solution of sums over the rows, with the reason why it has no logits, if they are asked for."""
+    if not logits.asked:
+        return solution
+    reason = obstacle_of_any(logits, solution.coef.shape[1]) or "it needs all rows at once, each of them a center"
+    return without_logits(solution, reason)
+
+
 def with_logits(
     solution: ChosenSolution, given: LogisticProblem, without: Sequence[tuple[Kernel, Indices]]
 ) -> ChosenSolution:
@@ -137,20 +160,23 @@ def with_logits(
 
     ``without`` are kernels that were learned without some rows, and these rows.
     """
-    if not given.is_feasible:
-        return solution
     try:
         with stage("fits by the logistic loss", verbose=given.problem.verbose):
             alpha, fit = _best(solution, given)
             gain = _gain(solution, given, fit.loo)
             loo = _without_own_part(solution, given, alpha, fit, without) if _is_sure(gain) else fit.loo
-    except NumericalError:
-        return solution
+    except NumericalError as error:
+        return without_logits(solution, str(error))
     finally:
         given.problem.budget.release()
     return _with_better(
         solution, gain, LogitSolution(alpha, fit.solution.coef, fit.solution.intercept, loo, fit.loo_opposite)
     )
+
+
+def without_logits(solution: ChosenSolution, reason: str) -> ChosenSolution:
+    """The solution with the reason why it has no logits."""
+    return replace(solution, probabilities=f"of the discriminant, without a fit by the logistic loss: {reason}")
 
 
 def _with_better(solution: ChosenSolution, gain: Gain, logits: LogitSolution) -> ChosenSolution:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mercer._expansion import Expansion
-from mercer._fitting.class_probabilities import LogisticProblem, with_logits
+from mercer._fitting.class_probabilities import LogisticProblem, with_logits, without_logits
 from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData
 from mercer._fitting.kernel_learning.learn import learn_kernel
 from mercer._fitting.kernel_learning.relevance import Features
@@ -34,7 +34,7 @@ from mercer._fitting.selection.comparison import ComparisonProblem, KernelCompar
 from mercer._fitting.selection.path import ALPHAS, Trial, path_of
 from mercer._fitting.selection.problem import ExactProblem, at_points
 from mercer._fitting.selection.search import best_of, climb
-from mercer._fitting.spec import FitSpec
+from mercer._fitting.spec import FitSpec, SecondFit
 from mercer._fitting.training import at_rows, inputs_before_sample, training_of, warn_of_fit
 from mercer._gram import gram
 from mercer._gram.blocks import MATRICES_HELD
@@ -76,9 +76,9 @@ class ExactFit:
     used: Indices
     problem: ExactProblem
     inputs_for: InputsForCenters
+    logits: SecondFit
     names: Sequence[str] | None = None
     learned: LearnedKernel | None = None
-    logits: bool = False
 
     @classmethod
     def of(
@@ -113,7 +113,7 @@ class ExactFit:
             asked = replace(spec, centers=centers)
             return inputs_before_sample(asked, block.X, q, block.n_rows, targets.has_classes, rows).with_labels
 
-        return cls(spec.kernel, targets, training, weighted, used, problem, inputs_for, names, logits=spec.logits)
+        return cls(spec.kernel, targets, training, weighted, used, problem, inputs_for, spec.logits, names)
 
     @property
     def is_within_budget(self) -> bool:
@@ -199,11 +199,12 @@ class ExactFit:
     def _with_logits(self, solution: ChosenSolution) -> ChosenSolution:
         """With functions for the probabilities, if they are asked for and better."""
         targets, used, learned = self.targets, self.used, self.learned
-        if not self.logits or not isinstance(targets, ClassTargets):
+        if not self.logits.asked or not isinstance(targets, ClassTargets):
             return solution
-        log_loss = targets.log_loss(self.training)
-        group = self.weighted.group
-        given = LogisticProblem(self._prepared, lambda rows: log_loss(used[rows]), solution.kernel, group)
+        log_loss, kernel, group = targets.log_loss(self.training), solution.kernel, self.weighted.group
+        given = LogisticProblem(self._prepared, lambda rows: log_loss(used[rows]), kernel, self.logits, group)
+        if given.obstacle is not None:
+            return without_logits(solution, given.obstacle)
         parts = [] if learned is None else learned.kernels_without(solution.kernel, self.problem.X)
         without = [(kernel, np.flatnonzero(learned.part == f)) for f, kernel in enumerate(parts) if learned]
         return with_logits(solution, given, without)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from mercer._fitting.class_probabilities import of_sums
 from mercer._fitting.data import RowSchema, TrainingData
 from mercer._fitting.kernel_learning.evidence import LearnedKernel, LearningData
 from mercer._fitting.kernel_learning.learn import learn_kernel
@@ -268,7 +269,7 @@ class PassState:
             solution, training, index = solution.of_rows(rows), training.some(self.kernel, rows), index[rows]
         n = self.moments.n_rows
         return FitResult(
-            solution,
+            of_sums(solution, self.spec.logits),
             training,
             index,
             targets=self.targets,

@@ -68,6 +68,16 @@ class LossChoice:
 
 
 @dataclass(frozen=True)
+class SecondFit:
+    """Whether a fit with the logistic loss is asked for, by the user or by default, and the ``parameter`` that
+    forbids it because it is about the discriminant, None: none does.
+    """
+
+    asked: bool = False
+    parameter: str | None = None
+
+
+@dataclass(frozen=True)
 class FitSpec:
     """Settings independent of the rows: kernel, alpha (None: by leave-one-out), penalty, the meaning of weights,
     the centers as given by the user, memory in GiB (None: what is free), whether passes show their progress, rows
@@ -96,7 +106,7 @@ class FitSpec:
     loss: LossChoice | None = None
     l1_share: float = 0.0
     sparse: SparseSettings | None = None
-    logits: bool = False
+    logits: SecondFit = SecondFit()
 
     @cached_property
     def budget(self) -> Budget:

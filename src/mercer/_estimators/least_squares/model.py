@@ -34,7 +34,7 @@ from mercer._fitting.kernel_learning.relevance import Features, kinds_of
 from mercer._fitting.moments import PassState, sample_rows, start_state
 from mercer._fitting.result import FitResult
 from mercer._fitting.run import run
-from mercer._fitting.spec import FitSpec
+from mercer._fitting.spec import FitSpec, SecondFit
 from mercer._fitting.training import check_enough_rows
 from mercer._gram.moments import Moments
 from mercer._solvers.spectrum import Penalty
@@ -315,7 +315,7 @@ def spec_of(model: LeastSquaresModel, encoding: TableEncoding | None = None) -> 
         intercept=model.fit_intercept,
         loo_rows=model.loo_rows,
         relevance=relevance,
-        logits=_may_have_logits(model),
+        logits=_second_fit(model),
         **_invariance_of(model),
     )
 
@@ -346,12 +346,15 @@ def _of_columns(features: Features, encoding: TableEncoding) -> Features:
     return replace(features, group=np.unique(features.group[encoding.of_column], return_inverse=True)[1])
 
 
-def _may_have_logits(model: LeastSquaresModel) -> bool:
-    """Whether probabilities may come from a fit with the logistic loss; what forbids that is an error if asked."""
+def _second_fit(model: LeastSquaresModel) -> SecondFit:
+    """Whether probabilities may come from a fit with the logistic loss; what forbids that is an error if the user
+    asks for it.
+    """
     asked = model.probabilities
     _validation.check_choice("probabilities", asked, PROBABILITIES)
-    if asked == "discriminant" or not is_classifier(model):
-        return False
+    by_default = asked == "auto" and _is_auto(model.kernel)
+    if not is_classifier(model) or not (by_default or asked == "logistic"):
+        return SecondFit()
     needed: dict[str, tuple[Any, ...]] = {
         "penalty": ("rkhs",),
         "threshold": ("bayes",),
@@ -366,7 +369,7 @@ def _may_have_logits(model: LeastSquaresModel) -> bool:
             f'probabilities="logistic" needs {other}={needed[other][0]!r}; {getattr(model, other)!r} is about the '
             'discriminant: use probabilities="discriminant"'
         )
-    return other is None and (asked == "logistic" or _is_auto(model.kernel))
+    return SecondFit(asked=True, parameter=other)
 
 
 def _is_one(value: Any, values: tuple[Any, ...]) -> bool:
