@@ -131,12 +131,16 @@ class ExactFit:
     def with_learned(
         self, features: Features | None, rng: np.random.Generator, best: Kernel | None = None
     ) -> "ExactFit":
-        """With what the kernel learns from the rows with weight; ``best`` is the kernel chosen before."""
+        """With what the kernel learns from the rows with weight; ``best`` is the kernel chosen before.
+
+        Rows and parts are drawn in the order of their contents, so that the order of the rows does not matter.
+        """
         weighted, problem = self.weighted, self.problem
+        order = np.lexsort((weighted.weight, *weighted.Y.T, problem.observations.rows.point))
         learned = learn_kernel(
             self.kernel,
             features,
-            LearningData(weighted.X, weighted.Y, weighted.weight, weighted.fold),
+            LearningData(weighted.X, weighted.Y, weighted.weight, weighted.fold).some(order),
             rng,
             problem.budget,
             has_classes=problem.has_classes,
@@ -144,6 +148,7 @@ class ExactFit:
             verbose=problem.verbose,
             best=best,
         )
+        learned = learned.of_rows(learned.part[np.argsort(order)])
         return replace(self, kernel=learned.applied, learned=learned)
 
     def compare(self, rng: np.random.Generator, *, count_centers: bool = False) -> KernelComparison:
