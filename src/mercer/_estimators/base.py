@@ -67,7 +67,7 @@ def blocks_and_schema(model: Any, X: Any, y: Any = None, weight: Any = None) -> 
     if isinstance(X, str | Path):
         X, y, weight = _files(model, X, y, weight), None, None
     names = feature_names(X, y, weight)
-    check_names(schema_of(model).names, names)
+    check_names(_names_read_by(model), names)
     return as_rows(X, y, weight), RowSchema().named(names)
 
 
@@ -93,6 +93,12 @@ def schema_of(model: Any) -> RowSchema:
     """The columns that a model has read, if it has read any."""
     known = (getattr(model, name, None) for name in ("n_features_in_", "feature_names_in_", "columns_"))
     return RowSchema(*known)
+
+
+def _names_read_by(model: Any) -> Any:
+    """The names of the columns that a model reads from files: of a raw table those that are used."""
+    encoding: TableEncoding | None = getattr(model, "columns_", None)
+    return schema_of(model).names if encoding is None else encoding.names
 
 
 class KernelModel(MercerEstimator):
@@ -255,7 +261,7 @@ class KernelModel(MercerEstimator):
             )
         rows, check = read_blocks(self, X), self._check_of_blocks()
         outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
-        check_names(schema_of(self).names, getattr(rows, "feature_names", None))
+        check_names(_names_read_by(self), getattr(rows, "feature_names", None))
         return outputs
 
     def _expansion(self) -> Callable[[Any], Floats]:
