@@ -248,6 +248,15 @@ def test_gaps_of_new_rows_are_filled_as_in_predict(rows):
     )
 
 
+def test_rows_of_a_file_are_explained_as_those_in_memory(table, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame, y = table
+    model = KernelRidgeRegressor(RBF("loo")).fit(frame, y)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    found = model.contributions(tmp_path / "rows.parquet", background=10)
+    assert_allclose(found.values, model.contributions(frame, background=10).values, atol=1e-12)
+
+
 def test_background_rows_are_drawn_by_their_weights(rows):
     X, y = rows
     weight = np.where(np.arange(N) < 6, 3.0, 1.0)
@@ -336,8 +345,9 @@ def test_what_cannot_be_explained_is_refused(rows, table):
     with pytest.raises(ValueError, match="not fitted"):
         model.contributions(X)
     model.fit(X, y)
-    with pytest.raises(ValueError, match="background=0; it must be a positive integer"):
-        model.contributions(X, background=0)
+    for wrong in (0, 1.5, None, True):
+        with pytest.raises(ValueError, match=f"background={wrong}; it must be a number of rows, at least 1, or"):
+            model.contributions(X, background=wrong)
     with pytest.raises(ValueError, match="4 features"):
         model.contributions(X[:, :3])
     with pytest.raises(ValueError, match="4 features"):

@@ -1,7 +1,7 @@
 """What single predictions take from each column."""
 
 from dataclasses import replace
-from numbers import Integral
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._estimators.fitted import reads_one_state
 from mercer._estimators.least_squares.importances import ColumnImportances
-from mercer._estimators.parameters import count, generator
+from mercer._estimators.parameters import generator
 from mercer._expansion import Expansion
 from mercer._scores.contributions import Background, Contributions, background_of, contributions
 from mercer._types import Array
+from mercer._validation import check_int
 from mercer.kernels._vectors.products import FeatureProduct
 from mercer.rows._table import dense, in_double
 
@@ -93,9 +94,9 @@ class ColumnContributions(ColumnImportances):
 
     def _background(self, background: Any, rng: np.random.Generator) -> Background:
         """Given rows, or a number of rows of the fit."""
-        if isinstance(background, Integral):
-            weight = self._center_weights()
-            return background_of(self.X_fit_, weight, count("background", background), rng)
+        if background is None or isinstance(background, Real):
+            most = check_int("background", background, "a number of rows, at least 1, or rows", least=1)
+            return background_of(self.X_fit_, self._center_weights(), most, rng)
         rows = in_double(dense(self._read(background, reset=False, fill=True)))
         return Background(rows, np.full(len(rows), 1.0 / len(rows)))
 
