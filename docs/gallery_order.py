@@ -6,6 +6,7 @@ ORDER = [
     "units",
     "relevance",
     "table",
+    "contributions",
     "columns",
     "several_kernels",
     "invariances",

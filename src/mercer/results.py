@@ -5,6 +5,7 @@ from mercer._expansion import Expansion
 from mercer._fitting.selection.path import TuningPath
 from mercer._gram.moments import Moments
 from mercer._scores import LooResults, Rule
+from mercer._scores.contributions import Contributions
 from mercer._scores.importance import Importances
 from mercer._scores.monitoring import ControlLimits, Statistics
 from mercer._scores.uncertainty.unexplained_variance import UnexplainedVariance
@@ -12,6 +13,7 @@ from mercer._solvers.orthogonal import SparsePath
 from mercer.rows._encoding.columns import TableEncoding
 
 __all__ = [
+    "Contributions",
     "ControlLimits",
     "Expansion",
     "Importances",

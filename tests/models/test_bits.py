@@ -147,13 +147,14 @@ def test_words_are_recognized_alike_without_a_seed():
     assert unlike(vars(one), vars(other)) == []
 
 
+@pytest.mark.parametrize("n", [300, pytest.param(1200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("made", [KernelFisherClassifier(), KernelRidgeRegressor()], ids=["classes", "values"])
-def test_the_order_of_few_rows_changes_no_choice(made):
-    """Beyond a thousand rows it may, where random ones are drawn by their number."""
+def test_the_order_of_rows_changes_no_choice(made, n):
+    """Beyond ten thousand rows it may: the sample is drawn by their numbers."""
     rng = np.random.default_rng(0)
-    X, new = (rng.normal(size=(n, 3)) * [1.0, 100.0, 0.01] for n in (300, 50))
-    f = np.sin(2.0 * X[:, 0]) + X[:, 1] / 100.0 + 0.3 * rng.normal(size=300)
-    y, order = (f > 0.0) if is_classifier(made) else f, rng.permutation(300)
+    X, new = (rng.normal(size=(m, 3)) * [1.0, 100.0, 0.01] for m in (n, 50))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] / 100.0 + 0.3 * rng.normal(size=n)
+    y, order = (f > 0.0) if is_classifier(made) else f, rng.permutation(n)
     one, other = clone(made).fit(X, y), clone(made).fit(X[order], y[order])
     assert str(one.kernel_) == str(other.kernel_)
     assert len(one.X_fit_) == len(other.X_fit_)

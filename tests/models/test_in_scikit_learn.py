@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.inspection import partial_dependence
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -238,3 +239,32 @@ def test_a_number_of_folds_does_not_part_groups(two_classes):
     number = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, cv=4).fit(X, y, groups=groups)
     splitter = KernelFisherClassifier(RBF(gamma=0.5), alpha=0.1, cv=GroupKFold(4)).fit(X, y, groups=groups)
     assert_array_equal(number.loo_outputs_, splitter.loo_outputs_)
+
+
+@pytest.mark.parametrize("kind", [KernelFisherClassifier, KernelRidgeRegressor])
+def test_partial_dependence_takes_raw_frames(kind):
+    rng = np.random.default_rng(0)
+    n = 80
+    frame = pd.DataFrame(
+        {
+            "age": rng.uniform(18.0, 66.0, n),
+            "pay": np.where(rng.random(n) < 0.2, np.nan, rng.exponential(3.0, n)),
+            "job": rng.choice(["cook", "nurse", None], n),
+            "unit": pd.Categorical(rng.choice(["a", "b"], n)),
+            "since": pd.date_range("2022-01-01", periods=n, freq="4D"),
+        }
+    )
+    model = kind(RBF("loo")).fit(frame, (frame["age"] > 40.0) ^ (frame["job"] == "cook"))
+    answer = model.predict if kind is KernelRidgeRegressor else lambda X: model.predict_proba(X)[:, 1]
+    dates = pd.date_range("2022-02-01", periods=2)
+    for name, options in (
+        ("age", {}),
+        ("pay", {}),
+        ("unit", {"categorical_features": ["unit"]}),
+        ("job", {"custom_values": {"job": ["cook", "nurse"]}}),
+        ("since", {"custom_values": {"since": dates}}),
+    ):
+        found = partial_dependence(model, frame, [name], grid_resolution=3, **options)
+        means = [answer(frame.assign(**{name: value})).mean() for value in found["grid_values"][0]]
+        assert_allclose(found["average"][0], means, atol=1e-9)
+    assert np.ptp(partial_dependence(model, frame, ["age"], grid_resolution=5)["average"]) > 0.2

@@ -174,6 +174,15 @@ def test_new_rows_may_be_in_files(model, frame, tmp_path):
     assert_array_equal(model.predict_proba(tmp_path / "rows.parquet"), expected)
 
 
+def test_files_may_have_columns_that_are_not_used(frame, y, tmp_path):
+    model = KernelFisherClassifier(**FIXED).fit(frame.assign(one=1.0), y)
+    frame.assign(one=1.0).to_parquet(tmp_path / "all.parquet")
+    frame.to_parquet(tmp_path / "used.parquet")
+    expected = model.predict_proba(frame)
+    for name in ("all", "used"):
+        assert_array_equal(model.predict_proba(tmp_path / f"{name}.parquet"), expected)
+
+
 def test_rows_join_and_leave(frame, y):
     whole = KernelFisherClassifier(**FIXED, centers=20, random_state=0).fit(frame, y)
     probabilities = whole.predict_proba(frame)

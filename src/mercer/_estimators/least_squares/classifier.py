@@ -6,7 +6,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from mercer._estimators.fitted import atomic_update, fitted
-from mercer._estimators.least_squares.importances import ColumnImportances
+from mercer._estimators.least_squares.contributions import ColumnContributions
 from mercer._estimators.parameters import check_declared
 from mercer._estimators.predictions import DiscriminantPredictions, HeldOutProbabilities, NoveltyPredictions
 from mercer._expansion import Expansion
@@ -14,7 +14,9 @@ from mercer._types import Array, Floats
 from mercer.kernels import Kernel
 
 
-class KernelFisherClassifier(NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, ColumnImportances):
+class KernelFisherClassifier(
+    NoveltyPredictions, DiscriminantPredictions, HeldOutProbabilities, ColumnContributions
+):
     r"""Kernel Fisher discriminant with bandwidth and penalty chosen by exact leave-one-out.
 
     ``KernelFisherClassifier()`` needs no parameters. To set them: gamma belongs to the kernel,

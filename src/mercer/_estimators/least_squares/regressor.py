@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import _validation
 from mercer._estimators.dask_methods import supports_dask_whole
 from mercer._estimators.fitted import Fitted, atomic_update, reads_one_state
-from mercer._estimators.least_squares.importances import ColumnImportances
+from mercer._estimators.least_squares.contributions import ColumnContributions
 from mercer._estimators.nested_score import NestedScore
 from mercer._estimators.predictions import HeldOutValues, RegressorPredictions
 from mercer._fitting.moments import with_changes
@@ -25,7 +25,7 @@ from mercer.rows._virtual import Copies
 BIASED_ROWS = 300
 
 
-class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ColumnImportances):
+class KernelRidgeRegressor(RegressorPredictions, HeldOutValues, ColumnContributions):
     r"""Kernel ridge regression with a free intercept, tuned by exact leave-one-out.
 
     ``KernelRidgeRegressor()`` needs no parameters. To set them: gamma belongs to the kernel,

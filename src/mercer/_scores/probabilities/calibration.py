@@ -79,6 +79,17 @@ class Posterior:
         return logits + self.shift
 
     @property
+    def line(self) -> tuple[float, float] | None:
+        """Slope and offset of the log-odds of two classes as a line in the score; None: they are none.
+
+        Evidence within the limit, of rows like the training rows: with less trust, or beyond, there is less of it.
+        """
+        if len(self.offset) > 1 or self.curves or self.curvature is not None or self.bend < np.inf:
+            return None
+        odds, slope, offset = (float(each.ravel()[0]) for each in (self.odds, self.slope, self.offset))
+        return self.counted * slope, odds + self.counted * (offset - odds) + float(self.shift[0])
+
+    @property
     def n_parameters(self) -> int:
         """Numbers that were fitted: one slope or a matrix, offsets, curvatures, steps of the curves.
 
