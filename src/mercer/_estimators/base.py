@@ -289,9 +289,11 @@ class KernelModel(MercerEstimator):
         if not is_out_of_core(X):
             return f(self._read(X, reset=False, fill=True))
         rows, check = read_blocks(self, X), self._check_of_blocks()
-        outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
+        outputs = [f(block.X if check is None else check(block.X)) for block in rows.blocks()]
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))
-        return outputs
+        if not outputs:
+            raise ValueError("X has no rows; pass at least one")
+        return np.concatenate(outputs)
 
     def _expansion(self) -> Callable[[Any], Floats]:
         """The fitted function."""
