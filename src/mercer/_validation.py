@@ -215,9 +215,10 @@ def naming_text(name: str, values: Any) -> Iterator[None]:
         columns, contain = ("columns", "contain") if len(found) > 1 else ("column", "contains")
         raise ValueError(
             f"{columns} {', '.join(found)} of {name} {contain} text ({next(iter(found.values()))!r}), but must be "
-            "numeric; KernelFisherClassifier and KernelRidgeRegressor take such frames in memory; otherwise "
-            "encode text and categories with a OneHotEncoder or OrdinalEncoder in a ColumnTransformer, or compare "
-            "them with a kernel, OnColumns(RBF(), [...]) * OnColumns(Nominal(), [...])"
+            "numeric; KernelFisherClassifier and KernelRidgeRegressor take such frames in memory, and with "
+            "columns={} from any stream; otherwise encode text and categories with a OneHotEncoder or "
+            "OrdinalEncoder in a ColumnTransformer, or compare them with a kernel, OnColumns(RBF(), [...]) * "
+            "OnColumns(Nominal(), [...])"
         ) from problem
 
 

@@ -345,8 +345,8 @@ def test_what_cannot_be_explained_is_refused(rows, table):
     with pytest.raises(ValueError, match="not fitted"):
         model.contributions(X)
     model.fit(X, y)
-    for wrong in (0, 1.5, None, True):
-        with pytest.raises(ValueError, match=f"background={wrong}; it must be a number of rows, at least 1, or"):
+    for wrong in (0, 1.5, None, True, "all"):
+        with pytest.raises(ValueError, match=f"background={wrong!r}; it must be a number of rows, at least 1, or"):
             model.contributions(X, background=wrong)
     with pytest.raises(ValueError, match="4 features"):
         model.contributions(X[:, :3])

@@ -166,3 +166,87 @@ def test_weights_in_files_have_a_say(table, tmp_path):
     assert "nurse" not in found.columns_.columns[1].categories
     assert found.columns_ == expected.columns_
     assert_array_equal(found.predict_proba(frame), expected.predict_proba(frame))
+
+
+def in_folder(frames, tmp_path):
+    """A file for each frame."""
+    for j, frame in enumerate(frames):
+        frame.to_parquet(tmp_path / f"{j}.parquet")
+    return tmp_path, "y"
+
+
+GAPS = [None] * 60
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (np.arange(60), np.arange(60) + 0.5, "a number"),
+        (np.arange(60), np.where(np.arange(60) < 9, np.nan, 1.5), "a number, or missing"),
+        (GAPS, ["red", "blue"] * 30, "3 categories, one of them missing"),
+        (["red", "blue"] * 30, GAPS, "3 categories, one of them missing"),
+        (GAPS, np.arange(60), "a number, or missing"),
+        (GAPS, pd.date_range("2024-01-01", periods=60), "days, day of week and missing"),
+        (["red", "blue"] * 30, pd.Categorical(["red", "green"] * 30), "3 categories"),
+    ],
+)
+def test_files_of_raw_columns_may_differ_in_type_if_their_values_are_alike(first, second, words, tmp_path):
+    rng = np.random.default_rng(0)
+    parts = [
+        pd.DataFrame({"odd": values, "job": rng.choice(["cook", "smith"], 60), "y": rng.normal(size=60)})
+        for values in (first, second)
+    ]
+    frame = pd.concat([part.astype({"odd": object}) for part in parts])
+    expected = KernelRidgeRegressor(**FIXED).fit(frame[["odd", "job"]], frame["y"])
+    found = KernelRidgeRegressor(**FIXED).fit(*in_folder(parts, tmp_path))
+    assert found.columns_.columns[0].words == words
+    assert_allclose(found.predict(tmp_path), expected.predict(frame[["odd", "job"]]), rtol=1e-9)
+
+
+def test_files_of_raw_columns_with_other_values_are_an_error_that_names_both(tmp_path):
+    parts = [pd.DataFrame({"odd": odd, "job": ["cook", "smith"], "y": [0.0, 1.0]}) for odd in ([1, 2], ["1", "b"])]
+    path, y = in_folder([parts[0].assign(odd=[None, None]), *parts], tmp_path)
+    with pytest.raises(ValueError, match=r"'odd' is .*string in '.*2.parquet' and int64 in '.*1.parquet'; write"):
+        KernelRidgeRegressor().fit(path, y)
+
+
+@pytest.mark.parametrize("values", [[b"red", b"blue"] * 50, [None] * 100])
+def test_columns_of_bytes_or_without_values_make_a_raw_table(values, tmp_path):
+    frame = pd.DataFrame({"a": np.arange(100.0), "odd": values})
+    y = np.sin(frame["a"])
+    found = KernelRidgeRegressor(**FIXED).fit(*in_file(frame, y, tmp_path))
+    assert found.columns_ == KernelRidgeRegressor(**FIXED).fit(frame, y).columns_
+
+
+@pytest.mark.parametrize("form", ["columns", "raw"])
+def test_rows_with_named_columns_are_a_raw_table_whatever_their_types(form, tmp_path):
+    frame = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100.0) % 7})
+    path, y = in_file(frame, np.sin(frame["a"]), tmp_path)
+    found = KernelRidgeRegressor(**FIXED).fit(ParquetRows(path, target=y, form=form))
+    assert str(found.columns_) == "a: a number\nb: a number"
+
+
+def test_rows_of_arrays_are_no_rows_of_a_raw_table(table, model, tmp_path):
+    pd.DataFrame(np.ones((3, 7))).rename(columns=str).to_parquet(tmp_path / "numbers.parquet")
+    with pytest.raises(ValueError, match=r"named columns, but X of a block is ndarray; pass .*form=\"raw\""):
+        model.predict(ParquetRows(tmp_path / "numbers.parquet"))
+
+
+def test_no_rows_to_predict_are_an_error_that_says_so(table, model, tmp_path):
+    table[0][:0].to_parquet(tmp_path / "none.parquet")
+    for rows in (tmp_path / "none.parquet", lambda: iter([])):
+        with pytest.raises(ValueError, match="X has no rows; pass at least one"):
+            model.predict(rows)
+
+
+def test_negative_weights_in_files_are_named(table, tmp_path):
+    table[0].assign(y=table[1], w=-1.0).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(
+        ValueError, match=r"sample_weight spans -1\.0 to -1\.0; weights must be finite, nonnegative"
+    ):
+        KernelFisherClassifier(**FIXED).fit(tmp_path / "rows.parquet", "y", sample_weight="w")
+
+
+def test_text_in_a_function_that_makes_a_stream_has_a_remedy(table):
+    with pytest.raises(ValueError, match=r"contains text .*with columns=\{\} from any stream"):
+        KernelFisherClassifier(**FIXED).fit(lambda: iter([(table[0][["job", "children"]], table[1])]))

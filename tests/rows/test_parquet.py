@@ -257,3 +257,10 @@ def test_a_target_has_one_value_for_each_row(tmp_path, column):
     path = file_of(tmp_path / "t.parquet", x=[1.0, 2.0], other=column)
     with pytest.raises(ValueError, match=r"column 'other' is of type .*, not one value for each row"):
         ParquetRows(path, target="other")
+
+
+def test_columns_of_one_name_are_named_and_not_damage(tmp_path):
+    columns = [pa.array([1.0, 2.0]), pa.array(["a", "b"]), pa.array([0.0, 1.0])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["a", "a", "y"]), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="has 2 columns named 'a'; rename them"):
+        ParquetRows(tmp_path / "rows.parquet", target="y", form="raw")

@@ -293,9 +293,11 @@ class KernelModel(MercerEstimator):
             # Features of some rows at a time.
             rows = EncodedRows(MemoryRows(encoding.read(_as_table(X))), encoding)
         check = self._check_of_blocks()
-        outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
+        outputs = [f(block.X if check is None else check(block.X)) for block in rows.blocks()]
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))
-        return outputs
+        if not outputs:
+            raise ValueError("X has no rows; pass at least one")
+        return np.concatenate(outputs)
 
     def _expansion(self) -> Callable[[Any], Floats]:
         """The fitted function."""
@@ -322,7 +324,7 @@ def _row_weight(weight: ArrayLike | None, X: Any) -> Array | None:
 
 def _as_table(X: Any) -> Any:
     """Rows of a raw table in memory: two dimensions, at least one row."""
-    X = as_raw(X)
+    X = as_raw(_validation.unmasked("X", X))
     if not has_columns(X) and (is_sparse(X) or np.ndim(X) != 2):
         raise ValueError(
             f"Expected 2D array with the columns of a raw table, got {type(X).__name__}; pass a frame or an array "

@@ -18,7 +18,10 @@ from mercer._validation import EXACT_INTEGERS, MISSING_TYPES, first_text, format
 # Types of columns that hold names, whatever the names are: categories of pandas, polars and pyarrow.
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary")
 # How types of columns begin that are not numbers, or have gaps, in frames of pandas, pyarrow and engines.
-RAW_TYPES = ("string", "large_string", "object", "date", "time", "duration", "decimal", "Int", "UInt", "Float")
+RAW_TYPES = (
+    *("string", "large_string", "binary", "large_binary", "fixed_size_binary", "object", "null"),
+    *("date", "time", "duration", "decimal", "Int", "UInt", "Float"),
+)
 
 
 @dataclass(frozen=True, eq=False)

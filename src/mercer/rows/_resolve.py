@@ -92,13 +92,15 @@ def column_types(X: Any, y: Any = None, weight: Any = None, *, ask: bool = False
     """The columns of X in files, in frames of an engine, or in frames of a stream; None if they have no names.
 
     Only types are looked at, and what Parquet files say of gaps: no row is read but those of the first of a list
-    of frames. ``ask``: a function that makes a stream is asked for its first frame.
+    of frames. ``ask``: a function that makes a stream is asked for its first frame. ParquetRows of named columns
+    are a raw table whatever their types.
     """
+    named = isinstance(X, ParquetRows) and X.form in ("columns", "raw")
     if isinstance(X, str | Path):
         X = parquet_rows(X, y, weight, form="raw")
     engine = _engine_of(X)
     if isinstance(X, ParquetRows):
-        found: Mapping[Any, Any] | None = X.types if X.form == "raw" else None
+        found: Mapping[Any, Any] | None = X.types if X.form in ("columns", "raw") else None
     elif engine is None:
         return _types_of_stream(X, ask)
     else:
@@ -108,8 +110,8 @@ def column_types(X: Any, y: Any = None, weight: Any = None, *, ask: bool = False
     labels = {*column_words(y), *column_words(weight)}
     types = {name: kind for name, kind in found.items() if name not in labels}
     categorical = frozenset(name for name, kind in types.items() if is_categorical_type(kind))
-    is_raw = any(map(is_raw_type, types.values())) or (isinstance(X, ParquetRows) and X.has_gaps)
-    return ColumnTypes(tuple(types), categorical, is_raw)
+    gaps = isinstance(X, ParquetRows) and X.has_gaps
+    return ColumnTypes(tuple(types), categorical, named or gaps or any(map(is_raw_type, types.values())))
 
 
 def feature_names(X: Any, y: Any = None, weight: Any = None) -> tuple[str, ...] | None:

@@ -16,6 +16,7 @@ from mercer._scores.contributions import Background, Contributions, background_o
 from mercer._types import Array
 from mercer._validation import check_int
 from mercer.kernels._vectors.products import FeatureProduct
+from mercer.rows._resolve import is_out_of_core
 from mercer.rows._table import dense, in_double
 
 
@@ -94,7 +95,7 @@ class ColumnContributions(ColumnImportances):
 
     def _background(self, background: Any, rng: np.random.Generator) -> Background:
         """Given rows, or a number of rows of the fit."""
-        if background is None or isinstance(background, Real):
+        if background is None or isinstance(background, Real) or is_out_of_core(background):
             most = check_int("background", background, "a number of rows, at least 1, or rows", least=1)
             return background_of(self.X_fit_, self._center_weights(), most, rng)
         rows = in_double(dense(self._read(background, reset=False, fill=True)))

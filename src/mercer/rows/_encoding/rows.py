@@ -42,7 +42,11 @@ def encoding_of_rows(rows: Rows, types: ColumnTypes, kinds: Mapping[Any, str], v
 
 
 def _encoded(encoding: TableEncoding, block: Block) -> Block:
-    assert isinstance(block.X, NamedColumns)
+    if not isinstance(block.X, NamedColumns):
+        raise ValueError(
+            f"a raw table has named columns, but X of a block is {type(block.X).__name__}; pass frames, or "
+            'ParquetRows(path, form="raw")'
+        )
     return replace(block, X=encoding.encode(block.X))
 
 

@@ -117,7 +117,8 @@ def _moment(name: Any, value: Any) -> np.datetime64:
     if not isinstance(found, date | np.datetime64):
         raise ValueError(
             f"column {name!r} holds dates, but contains {format_value(value)}; pass a date, such as 2024-02-29, "
-            "or None where it is missing; pandas.to_datetime reads others"
+            "or None where it is missing; pandas.to_datetime reads others; or fit with "
+            f'columns={{{name!r}: "category"}}'
         )
     return found.astype("M8[us]") if isinstance(found, np.datetime64) else np.datetime64(found.isoformat(), "us")
 

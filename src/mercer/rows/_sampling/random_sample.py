@@ -249,6 +249,7 @@ class Sampler:
         key = row_keys(self.seed, block.first, block.n_rows)
         weight = block.weight
         if weight is not None:
+            _validation.weights_in_range("sample_weight", weight)
             key = np.where(weight > 0, key, key / WEIGHT_OF_WEIGHTLESS)
         if self.labels:
             block = replace(block, y=label_column(block.y))

@@ -17,13 +17,19 @@ from numpy.typing import NDArray
 from mercer._types import Indices
 from mercer._validation import format_value
 from mercer.rows._base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
-from mercer.rows._columns import listed_names, read_columns
+from mercer.rows._columns import is_categorical_type, is_raw_type, listed_names, read_columns
 from mercer.rows._optional import optional
 
 # Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
 # Nested column types.
 NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
+# How types begin whose values raw columns hold alike, whatever the type of the first file.
+TYPES_OF_VALUES = {
+    "number": ("int", "uint", "halffloat", "float", "double", "decimal"),
+    "text": ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string"),
+    "date": ("date",),
+}
 # What X of a block may be.
 PARQUET_FORMS = ("array", "columns", "raw", "list")
 
@@ -32,14 +38,14 @@ PARQUET_FORMS = ("array", "columns", "raw", "list")
 class _Layout:
     """Metadata of the files: their paths and row counts, the columns of X and their common type.
 
-    ``kinds`` are the names of the types of all columns that are read.
+    ``kinds`` are the names of the types of all columns that are read, of each file.
     """
 
     files: tuple[Path, ...]
     counts: tuple[int, ...]
     features: tuple[str, ...]
     dtype: type[np.floating[Any]]
-    kinds: dict[str, str]
+    kinds: tuple[dict[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,9 @@ class ParquetRows(LocalRows):
         Number of rows per block; the last block may be smaller.
     form : {"array", "columns", "raw", "list"}
         What X of a block is: an array of numbers (b, d); named columns of numbers and names, for kernels
-        :class:`~mercer.kernels.OnColumns`; columns of any values, also dates, for models of raw tables; or a list
-        of the values of one column, such as strings.
+        :class:`~mercer.kernels.OnColumns`; columns of any values, also dates, for models of raw tables, whose
+        files may have integers and others floats, or no value at all; or a list of the values of one column, such
+        as strings.
     """
 
     path: str | Path
@@ -103,8 +110,9 @@ class ParquetRows(LocalRows):
 
     @property
     def types(self) -> dict[str, str]:
-        """The names of the types of the columns of X."""
-        return {name: self._layout.kinds[name] for name in self._layout.features}
+        """The names of the types of the columns of X, of files with several the one that tells most."""
+        kinds = self._layout.kinds
+        return {name: max((kind[name] for kind in kinds), key=_tells) for name in self._layout.features}
 
     @property
     def has_gaps(self) -> bool:
@@ -134,12 +142,13 @@ class ParquetRows(LocalRows):
         for file, pairs in zip(files, columns):
             _check_single(used, pairs, file)
         _check_present(used, schemas[0], files[0])
-        _check_alike(files, schemas, None if self.columns is None else used)
-        kinds = {name: schemas[0][name] for name in used}
-        _check_labels(listed_names(self.target), self.weight, kinds)
+        raw = features if self.form == "raw" else ()
+        _check_alike(files, schemas, None if self.columns is None else used, raw)
+        kinds = tuple({name: schema[name] for name in used} for schema in schemas)
+        _check_labels(listed_names(self.target), self.weight, kinds[0])
         if self.form == "list":
             _check_one(features)
-        dtype = _common_type(features, kinds) if self.form == "array" else np.float64
+        dtype = _common_type(features, kinds[0]) if self.form == "array" else np.float64
         return _Layout(files, counts, features, dtype, kinds)
 
     @property
@@ -165,9 +174,9 @@ class ParquetRows(LocalRows):
         """Blocks of any size."""
         start, stop = self._range
         before, first = 0, 0
-        for file, n in zip(self._layout.files, self._layout.counts):
+        for file, n, kinds in zip(self._layout.files, self._layout.counts, self._layout.kinds):
             ends = max(start - before, 0), min(stop - before, n)
-            for batch in _batches(file, n, self._layout.kinds, *ends, self.block_rows):
+            for batch in _batches(file, n, kinds, *ends, self.block_rows):
                 yield self._block(batch, first)
                 first += batch.num_rows
             before += n
@@ -290,12 +299,12 @@ def _check_types(opened: Any) -> None:
     if stored is None:
         return
     schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(b64decode(stored)))
-    there = {name: str(kind) for name, kind in zip(schema.names, schema.types)}
+    there = [(name, str(kind)) for name, kind in zip(schema.names, schema.types)]
     for name, kind in zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)):
-        if _family(there.get(name, "")) not in ("", _family(kind)):
-            raise ValueError(
-                f"column {name!r} is {kind} in the Parquet schema and {there[name]} in the Arrow schema"
-            )
+        # Several columns may have one name.
+        kinds = [stored_kind for stored_name, stored_kind in there if stored_name == name]
+        if kinds and not {"", _family(kind)} & set(map(_family, kinds)):
+            raise ValueError(f"column {name!r} is {kind} in the Parquet schema and {kinds[0]} in the Arrow schema")
 
 
 def _family(kind: str) -> str:
@@ -321,16 +330,44 @@ def _check_present(names: Sequence[str], schema: dict[str, str], file: Path) -> 
             raise ValueError(f"there is no column {name!r} in {str(file)!r}; its columns are {', '.join(schema)}")
 
 
-def _check_alike(files: tuple[Path, ...], schemas: Sequence[dict[str, str]], names: Sequence[str] | None) -> None:
-    """All files have the same columns with the same types; ``names``: only these matter."""
+def _check_alike(
+    files: tuple[Path, ...], schemas: Sequence[dict[str, str]], names: Sequence[str] | None, raw: Sequence[str]
+) -> None:
+    """All files have the same columns with the same types; ``names``: only these matter.
+
+    Types of ``raw`` columns may differ if their values are alike.
+    """
+    first: dict[str, tuple[Path, str]] = {}
     for file, schema in zip(files, schemas):
         for name in names or schemas[0] | schema:
-            here, there = schema.get(name, "missing"), schemas[0].get(name, "missing")
-            if here != there:
+            here = schema.get(name, "missing")
+            known, there = first.get(name, (files[0], schemas[0].get(name, "missing")))
+            if here != there and not (name in raw and _are_alike(here, there)):
                 raise ValueError(
-                    f"column {name!r} is {here} in {str(file)!r} and {there} in {str(files[0])!r}; write the "
-                    "files with one schema, or select common columns with columns=[...]"
+                    f"column {name!r} is {here} in {str(file)!r} and {there} in {str(known)!r}; write the files "
+                    "with one schema, or select common columns: ParquetRows(path, columns=[...])"
                 )
+            if here != "null":
+                first.setdefault(name, (file, here))
+
+
+def _are_alike(here: str, there: str) -> bool:
+    """Whether raw columns of these types hold values of one kind; of the type null there are none."""
+    if "missing" in (here, there):
+        return False
+    return "null" in (here, there) or "" != _held(here) == _held(there)
+
+
+def _held(kind: str) -> str:
+    """What raw columns of a type hold, empty if only columns of the same type hold it."""
+    if kind.startswith("timestamp"):
+        return "moment in UTC" if "tz=" in kind else "moment"
+    return next((held for held, starts in TYPES_OF_VALUES.items() if kind.startswith(starts)), "")
+
+
+def _tells(kind: str) -> tuple[bool, bool]:
+    """Whether a type says that columns are categories, and that they are no complete numbers."""
+    return is_categorical_type(kind), is_raw_type(kind)
 
 
 def _check_labels(targets: Sequence[str], weight: str | None, schema: dict[str, str]) -> None:
@@ -362,7 +399,8 @@ def _common_type(features: tuple[str, ...], schema: dict[str, str]) -> type[np.f
         if not _is_number(schema[name]):
             raise ValueError(
                 f"column {name!r} is of type {schema[name]}, which is not numeric; cast it to float64, or exclude "
-                "it with columns=[...]; only kernels on strings and on named columns take it as it is"
+                'it with columns=[...]; kernels on strings and on named columns, and ParquetRows(form="raw") for '
+                "models of raw tables, take it as it is"
             )
     return np.float32 if {schema[name] for name in features} == {"float"} else np.float64
 
