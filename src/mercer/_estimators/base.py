@@ -23,7 +23,7 @@ from mercer._scores.targets import Targets
 from mercer._types import Array, Floats
 from mercer.kernels import Kernel, OneOf, as_kernel
 from mercer.rows import MemoryRows, ParquetRows, Rows, as_rows
-from mercer.rows._base import BLOCK_ROWS
+from mercer.rows._base import BLOCK_ROWS, NoRows
 from mercer.rows._columns import NamedColumns, has_columns, read_columns
 from mercer.rows._encoding.columns import TableEncoding
 from mercer.rows._encoding.rows import EncodedRows, encoding_of_rows
@@ -289,7 +289,10 @@ class KernelModel(MercerEstimator):
         if not is_out_of_core(X):
             return f(self._read(X, reset=False, fill=True))
         rows, check = read_blocks(self, X), self._check_of_blocks()
-        outputs = np.concatenate([f(block.X if check is None else check(block.X)) for block in rows.blocks()])
+        parts = [f(block.X if check is None else check(block.X)) for block in rows.blocks()]
+        if not parts:
+            raise NoRows("there are no rows to predict; pass at least one")
+        outputs = np.concatenate(parts)
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))
         return outputs
 

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from mercer._types import Indices
 from mercer._validation import format_value
 from mercer.rows._base import BLOCK_ROWS, Block, LocalRows, check_block_rows, regroup
-from mercer.rows._columns import listed_names, read_columns
+from mercer.rows._columns import is_categorical_type, listed_names, read_columns
 from mercer.rows._optional import optional
 
 # Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
+# How names begin under which pandas stores an index without a name: it numbers rows, and says nothing of them.
+INDEX = "__index_level_"
 # Nested column types.
 NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
 # What X of a block may be.
@@ -60,7 +62,7 @@ class ParquetRows(LocalRows):
     weight : str, optional
         The column of weights.
     columns : sequence of str, optional
-        The columns of X, in this order; default: all but target and weight.
+        The columns of X, in this order; default: all but target, weight and an index of pandas without a name.
     rows : (int, int), optional
         The first row and the one after the last, numbered across all files; default: all rows. Row numbers of
         blocks start at the first of them.
@@ -103,8 +105,11 @@ class ParquetRows(LocalRows):
 
     @property
     def types(self) -> dict[str, str]:
-        """The names of the types of the columns of X."""
-        return {name: self._layout.kinds[name] for name in self._layout.features}
+        """The names of the types of the columns of X; categories stored as numbers are still categories."""
+        with _open(self._layout.files[0]) as opened:
+            written = _arrow_types(opened)
+        categorical = {name: kind for name, kind in written.items() if is_categorical_type(kind)}
+        return {name: categorical.get(name, self._layout.kinds[name]) for name in self._layout.features}
 
     @property
     def has_gaps(self) -> bool:
@@ -153,7 +158,7 @@ class ParquetRows(LocalRows):
 
     def _features(self, schema: dict[str, str]) -> tuple[str, ...]:
         if self.columns is None:
-            return tuple(name for name in schema if name not in self._labels)
+            return tuple(name for name in schema if name not in self._labels and not name.startswith(INDEX))
         both = sorted(set(self.columns) & set(self._labels))
         if both:
             raise ValueError(
@@ -284,18 +289,23 @@ def _check_rows(found: int, expected: int) -> None:
 
 def _check_types(opened: Any) -> None:
     """Arrow stores its own schema in the files it writes, so that a wrong byte in either one is detected."""
-    import pyarrow
-
-    stored = (opened.metadata.metadata or {}).get(b"ARROW:schema")
-    if stored is None:
-        return
-    schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(b64decode(stored)))
-    there = {name: str(kind) for name, kind in zip(schema.names, schema.types)}
+    there = _arrow_types(opened)
     for name, kind in zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)):
         if _family(there.get(name, "")) not in ("", _family(kind)):
             raise ValueError(
                 f"column {name!r} is {kind} in the Parquet schema and {there[name]} in the Arrow schema"
             )
+
+
+def _arrow_types(opened: Any) -> dict[str, str]:
+    """The types of the columns before they were written, by name, if Arrow has stored them."""
+    import pyarrow
+
+    stored = (opened.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return {}
+    schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(b64decode(stored)))
+    return {name: str(kind) for name, kind in zip(schema.names, schema.types)}
 
 
 def _family(kind: str) -> str:
