@@ -23,7 +23,7 @@ from mercer._scores.targets import Targets
 from mercer._types import Array, Floats
 from mercer.kernels import Kernel, OneOf, as_kernel
 from mercer.rows import MemoryRows, ParquetRows, Rows, as_rows
-from mercer.rows._base import BLOCK_ROWS
+from mercer.rows._base import BLOCK_ROWS, NoRows
 from mercer.rows._columns import NamedColumns, has_columns, read_columns
 from mercer.rows._encoding.columns import TableEncoding
 from mercer.rows._encoding.rows import EncodedRows, encoding_of_rows
@@ -296,7 +296,7 @@ class KernelModel(MercerEstimator):
         outputs = [f(block.X if check is None else check(block.X)) for block in rows.blocks()]
         check_names(schema_of(self).names, getattr(rows, "feature_names", None))
         if not outputs:
-            raise ValueError("X has no rows; pass at least one")
+            raise NoRows("X has no rows; pass at least one")
         return np.concatenate(outputs)
 
     def _expansion(self) -> Callable[[Any], Floats]:

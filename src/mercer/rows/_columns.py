@@ -197,7 +197,8 @@ def _column(name: Any, values: Any, *, keep_dates: bool = False) -> NDArray[Any]
         return array.astype("M8[us]")
     if array.dtype.kind == "m" and keep_dates:
         return array.astype("m8[us]") / np.timedelta64(1, "D")
-    if array.dtype.kind not in "fiub":
+    # Values of several parts may have come as rows of numbers.
+    if array.dtype.kind not in "fiub" or array.ndim > 1:
         array = _of_objects(name, _listed(values))
     if array.dtype.kind not in "fiu":
         return array

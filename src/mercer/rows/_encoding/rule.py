@@ -93,7 +93,10 @@ def kept_columns(names: Sequence[Any], kinds: Mapping[Any, str]) -> list[Any]:
 def is_raw(X: Any) -> bool:
     """Whether rows are a table that is not yet numbers, or not complete: with text, categories, dates or gaps."""
     if has_columns(X):
-        return not all(_is_plain(column) for _, column in columns_of(X, names_of_columns(X)))
+        names = names_of_columns(X)
+        if not names:
+            raise ValueError("the data frame has no columns; pass one with at least one column")
+        return not all(_is_plain(column) for _, column in columns_of(X, names))
     array = as_raw(X)
     if not isinstance(array, np.ndarray) or array.ndim != 2 or array.size == 0:
         return False
@@ -203,7 +206,7 @@ def _encoded(column: RawColumn, kind: str | None) -> EncodedColumn:
 
 def _kind(column: RawColumn) -> str:
     """The kind of a column by the rule."""
-    if column.values.dtype.kind in "fM":
+    if column.values.dtype.kind in "fM" and not column.categorical:
         return {"f": "number", "M": "date"}[column.values.dtype.kind]
     known = [value for value in column.present if not is_mark(value)]
     if known and not column.categorical and all(number_of(value) is not None for value in known):

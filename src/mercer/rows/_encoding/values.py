@@ -53,8 +53,13 @@ def as_numbers(name: Any, column: Column, *, strict: bool = True) -> Array:
     if any(abs(int(value)) > EXACT_INTEGERS for value in whole):
         raise inexact(name)
     if np.isinf(found).any():
-        raise ValueError(f"column {name!r} contains infinity; pass None where a number is missing")
+        raise infinite(name)
     return found
+
+
+def infinite(name: Any) -> ValueError:
+    """The error for numbers that are infinite, or larger than float64 can hold."""
+    return ValueError(f"column {name!r} contains infinity; pass None where a number is missing")
 
 
 def number_of(value: Any) -> float | None:
@@ -156,6 +161,8 @@ def _as_text(name: Any, value: Any) -> str | None:
     number = None if isinstance(value, bool | np.bool_) else number_of(value)
     if number is None:
         return str(value)
+    if np.isinf(number):
+        raise infinite(name)
     return str(int(number)) if number.is_integer() else repr(number)
 
 

@@ -22,6 +22,8 @@ from mercer.rows._optional import optional
 
 # Bytes read ahead per column. With this, and without `pre_buffer`, memory does not grow with the row groups.
 BUFFER = 2**16
+# How names begin under which pandas stores an index without a name: it numbers rows, and says nothing of them.
+INDEX = "__index_level_"
 # Nested column types.
 NESTED = ("list", "large_list", "fixed_size_list", "struct", "map")
 # How types begin whose values raw columns hold alike, whatever the type of the first file.
@@ -66,7 +68,7 @@ class ParquetRows(LocalRows):
     weight : str, optional
         The column of weights.
     columns : sequence of str, optional
-        The columns of X, in this order; default: all but target and weight.
+        The columns of X, in this order; default: all but target, weight and an index of pandas without a name.
     rows : (int, int), optional
         The first row and the one after the last, numbered across all files; default: all rows. Row numbers of
         blocks start at the first of them.
@@ -110,9 +112,15 @@ class ParquetRows(LocalRows):
 
     @property
     def types(self) -> dict[str, str]:
-        """The names of the types of the columns of X, of files with several the one that tells most."""
+        """The names of the types of the columns of X, of files with several the one that tells most.
+
+        Categories that files store as numbers or text are still categories.
+        """
         kinds = self._layout.kinds
-        return {name: max((kind[name] for kind in kinds), key=_tells) for name in self._layout.features}
+        with _open(self._layout.files[0]) as opened:
+            written = {name: kind for name, kind in _arrow_types(opened) if is_categorical_type(kind)}
+        tell = {name: max((kind[name] for kind in kinds), key=_tells) for name in self._layout.features}
+        return tell | {name: kind for name, kind in written.items() if name in tell}
 
     @property
     def has_gaps(self) -> bool:
@@ -162,7 +170,7 @@ class ParquetRows(LocalRows):
 
     def _features(self, schema: dict[str, str]) -> tuple[str, ...]:
         if self.columns is None:
-            return tuple(name for name in schema if name not in self._labels)
+            return tuple(name for name in schema if name not in self._labels and not name.startswith(INDEX))
         both = sorted(set(self.columns) & set(self._labels))
         if both:
             raise ValueError(
@@ -293,18 +301,23 @@ def _check_rows(found: int, expected: int) -> None:
 
 def _check_types(opened: Any) -> None:
     """Arrow stores its own schema in the files it writes, so that a wrong byte in either one is detected."""
-    import pyarrow
-
-    stored = (opened.metadata.metadata or {}).get(b"ARROW:schema")
-    if stored is None:
-        return
-    schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(b64decode(stored)))
-    there = [(name, str(kind)) for name, kind in zip(schema.names, schema.types)]
+    there = _arrow_types(opened)
     for name, kind in zip(opened.schema_arrow.names, map(str, opened.schema_arrow.types)):
         # Several columns may have one name.
         kinds = [stored_kind for stored_name, stored_kind in there if stored_name == name]
         if kinds and not {"", _family(kind)} & set(map(_family, kinds)):
             raise ValueError(f"column {name!r} is {kind} in the Parquet schema and {kinds[0]} in the Arrow schema")
+
+
+def _arrow_types(opened: Any) -> list[tuple[str, str]]:
+    """Names and types of the columns before they were written, if Arrow has stored them."""
+    import pyarrow
+
+    stored = (opened.metadata.metadata or {}).get(b"ARROW:schema")
+    if stored is None:
+        return []
+    schema = pyarrow.ipc.read_schema(pyarrow.py_buffer(b64decode(stored)))
+    return [(name, str(kind)) for name, kind in zip(schema.names, schema.types)]
 
 
 def _family(kind: str) -> str:
