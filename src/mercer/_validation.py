@@ -28,6 +28,11 @@ FAMILIES: tuple[tuple[type, str], ...] = (
     (np.datetime64, "datetime64"),
     (np.timedelta64, "timedelta64"),
 )
+# Which models take frames with text, categories and dates.
+TAKE_RAW_FRAMES = (
+    "KernelFisherClassifier and KernelRidgeRegressor take such frames in memory, and with columns={} from any "
+    "stream"
+)
 # Types of missing values: None, and those of pandas by name, since pandas is not imported.
 MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 # Integers up to here are exact in float64.
@@ -148,8 +153,10 @@ def not_dates(name: str, values: Any) -> None:
     dates = types_of_dates(values)
     if dates:
         word = getattr(dates[0], "__name__", str(dates[0]))
-        where = f"column {_column_of(values, dates[0])!r} of {name}" if _is_frame(values) else name
-        raise ValueError(f"{where} is of type {word}, but must be numeric; {_as_number(word)}")
+        frame = _is_frame(values)
+        where = f"column {_column_of(values, dates[0])!r} of {name}" if frame else name
+        others = f"; {TAKE_RAW_FRAMES}" if frame else ""
+        raise ValueError(f"{where} is of type {word}, but must be numeric; {_as_number(word)}{others}")
 
 
 def _as_number(word: str) -> str:
@@ -215,8 +222,7 @@ def naming_text(name: str, values: Any) -> Iterator[None]:
         columns, contain = ("columns", "contain") if len(found) > 1 else ("column", "contains")
         raise ValueError(
             f"{columns} {', '.join(found)} of {name} {contain} text ({next(iter(found.values()))!r}), but must be "
-            "numeric; KernelFisherClassifier and KernelRidgeRegressor take such frames in memory, and with "
-            "columns={} from any stream; otherwise encode text and categories with a OneHotEncoder or "
+            f"numeric; {TAKE_RAW_FRAMES}; otherwise encode text and categories with a OneHotEncoder or "
             "OrdinalEncoder in a ColumnTransformer, or compare them with a kernel, OnColumns(RBF(), [...]) * "
             "OnColumns(Nominal(), [...])"
         ) from problem

@@ -250,3 +250,13 @@ def test_negative_weights_in_files_are_named(table, tmp_path):
 def test_text_in_a_function_that_makes_a_stream_has_a_remedy(table):
     with pytest.raises(ValueError, match=r"contains text .*with columns=\{\} from any stream"):
         KernelFisherClassifier(**FIXED).fit(lambda: iter([(table[0][["job", "children"]], table[1])]))
+    with pytest.raises(ValueError, match=r"'since' of X is of type datetime.*with columns=\{\} from any stream"):
+        KernelFisherClassifier(**FIXED).fit(lambda: iter([(table[0][["since", "children"]], table[1])]))
+
+
+def test_a_stream_that_ends_after_one_pass_is_an_error_with_a_remedy(table):
+    frames = iter([table])
+    with pytest.raises(
+        ValueError, match="no rows to sum over; pass at least one, of a function in a new iterator"
+    ):
+        KernelFisherClassifier(**FIXED, columns={}).fit(lambda: frames)

@@ -129,7 +129,7 @@ def add_up(results: Iterable[tuple[int, Sum]], advance: Callable[[int], None]) -
 def not_empty(total: Sum | None) -> Sum:
     """A sum over at least one block."""
     if total is None:
-        raise NoRows("there are no rows to sum over; pass at least one")
+        raise NoRows("there are no rows to sum over; pass at least one, of a function in a new iterator each time")
     return total
 
 
