@@ -78,6 +78,7 @@ TABLES: dict[str, tuple[str, Callable[[Any], Array]]] = {
     ),
     "shuttle": ("shuttle", lambda d: d["X"]),
     "isolet": ("isolet", lambda d: d["X_e4"]),
+    "mnist": ("mnist", lambda d: np.vstack([d["X_train"], d["X_test"]])),
     "satimage": ("satimage", lambda d: d["X"]),
     "letter": ("letter", lambda d: d["X"]),
     "colon": ("gene_expression", lambda d: d["X"]),

@@ -65,6 +65,10 @@ class ScaleWarning(UserWarning):
     """Features differ so much in scale that distances depend on only a few of them."""
 
 
+class ColumnWarning(UserWarning):
+    """A column of new rows has nothing in common with that of the fit, and tells nothing about them."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Issue a warning that points to the calling line outside the library."""
     if _QUIET.get():

@@ -142,7 +142,7 @@ def test_rows_in_files_join_and_leave(table, tmp_path):
     frame, y = table
     model = KernelFisherClassifier(**FIXED).fit(*in_file(frame[:300], y[:300], tmp_path))
     before = model.predict_proba(frame)
-    later = in_file(frame[300:].assign(job="astronaut"), y[300:], tmp_path)
+    later = in_file(frame[300:].assign(job=["cook"] + ["astronaut"] * 99), y[300:], tmp_path)
     model.partial_fit(*later)
     assert np.abs(model.predict_proba(frame) - before).max() > 1e-4
     model.remove(*later)

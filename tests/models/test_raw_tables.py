@@ -1,6 +1,7 @@
 """Raw tables: text, categories, dates and missing values, straight into models."""
 
 import pickle
+import tracemalloc
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -16,6 +17,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from mercer import KernelFisherClassifier, KernelRidgeRegressor, PairwiseClassifier
+from mercer.errors import ColumnWarning
 from mercer.export import to_c
 from mercer.files import TRUSTED_TYPES
 from mercer.kernels import RBF, OnColumns, RankNormal
@@ -122,7 +124,7 @@ def test_a_new_category_is_as_the_mean_of_all_rows(model, frame):
     known, new = job.encode(np.array(["cook"], dtype=object)), job.encode(np.array(["clown"], dtype=object))
     assert_allclose(new, np.mean(job.encode(frame["job"].to_numpy(dtype=object)), axis=0)[None], atol=1e-12)
     assert not np.allclose(known, new)
-    assert set(model.predict(frame.assign(job="clown"))) <= {"ill", "well"}
+    assert set(model.predict(frame[:5].assign(job="clown"))) <= {"ill", "well"}
 
 
 def test_texts_with_letters_in_common_are_near_each_other(model):
@@ -620,3 +622,21 @@ def test_categorical_types_stay_categories(y):
 def test_all_columns_dropped_is_an_error(y):
     with pytest.raises(ValueError, match="all columns are dropped"):
         KernelFisherClassifier(columns={"a": "drop"}).fit(pd.DataFrame({"a": np.arange(N)}), y)
+
+
+def test_a_column_without_any_known_category_is_warned_of(model, frame):
+    with pytest.warns(ColumnWarning, match="none of the 1 values of column 'job', such as 'Cook'"):
+        model.predict(frame.assign(job="Cook"))
+    model.predict(frame[:3].assign(job="Cook"))
+    model.predict(frame.assign(job=["Cook"] * (N - 1) + ["cook"]))
+
+
+def test_predictions_encode_some_rows_at_a_time(model, frame):
+    many = pd.concat([frame] * 210, ignore_index=True)
+    assert_allclose(model.predict_proba(many)[-N:], model.predict_proba(frame), rtol=1e-12)
+    features = len(many) * len(model.columns_.feature_names) * 8
+    tracemalloc.start()
+    model.predict(many[["age"]].assign(**{name: frame[name].iloc[0] for name in frame.columns[1:]}))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < features + 2e7

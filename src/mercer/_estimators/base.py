@@ -212,9 +212,7 @@ class KernelModel(MercerEstimator):
         """The columns of rows in memory that are a raw table, or are said to be one; None: they are not."""
         if not self._may_encode() or (self.columns is None and not is_raw(X)):
             return None
-        X = as_raw(X)
-        _check_table(X)
-        return RawTable.of(X, check_kinds(self.columns))
+        return RawTable.of(_as_table(X), check_kinds(self.columns))
 
     def _raw_blocks_of(self, X: Any, y: Any, weight: Any) -> tuple[Rows, RowSchema] | None:
         """Out-of-core rows that are a raw table, or are said to be one, and their columns; None: they are not."""
@@ -286,9 +284,15 @@ class KernelModel(MercerEstimator):
 
     def _evaluated(self, X: Any, f: Callable[[Any], Floats]) -> Floats:
         """A function of rows in memory, applied to rows from any source."""
-        if not is_out_of_core(X):
+        encoding: TableEncoding | None = getattr(self, "columns_", None)
+        if is_out_of_core(X):
+            rows = read_blocks(self, X)
+        elif encoding is None:
             return f(self._read(X, reset=False, fill=True))
-        rows, check = read_blocks(self, X), self._check_of_blocks()
+        else:
+            # Features of some rows at a time.
+            rows = EncodedRows(MemoryRows(encoding.read(_as_table(X))), encoding)
+        check = self._check_of_blocks()
         parts = [f(block.X if check is None else check(block.X)) for block in rows.blocks()]
         if not parts:
             raise NoRows("there are no rows to predict; pass at least one")
@@ -312,17 +316,16 @@ def _without_gaps(X: Any, centers: Any) -> Any:
 
 def _features(encoding: TableEncoding, X: Any) -> Floats:
     """The features of a raw table, whose columns are found by their names."""
-    X = as_raw(X)
-    _check_table(X)
-    return encoding.encode(X)
+    return encoding.encode(_as_table(X))
 
 
 def _row_weight(weight: ArrayLike | None, X: Any) -> Array | None:
     return None if weight is None else row_weight(weight, n_rows(as_raw(X)))
 
 
-def _check_table(X: Any) -> None:
-    """Rows of a table in memory: two dimensions, at least one row."""
+def _as_table(X: Any) -> Any:
+    """Rows of a raw table in memory: two dimensions, at least one row."""
+    X = as_raw(X)
     if not has_columns(X) and (is_sparse(X) or np.ndim(X) != 2):
         raise ValueError(
             f"Expected 2D array with the columns of a raw table, got {type(X).__name__}; pass a frame or an array "
@@ -330,6 +333,7 @@ def _check_table(X: Any) -> None:
         )
     if n_rows(X) == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    return X
 
 
 def read_objects(kernel: Kernel, X: Any) -> Any:

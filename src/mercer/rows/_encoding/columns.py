@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer._types import Array, Indices
+from mercer.errors import ColumnWarning, warn
+from mercer.rows._columns import NamedColumns
 from mercer.rows._encoding.values import (
     TEXT_FEATURES,
     Column,
@@ -37,6 +39,8 @@ PERIODS = {"time of year": 365.2425, "day of week": 7.0, "time of day": 1.0}
 FARTHEST_NUMBER = 1e100
 # Where nearly all rows are of one category, the others are not farther from it than this allows.
 LEAST_VARIANCE_OF_CATEGORIES = 1e-4
+# As many rows with unknown categories only are no accident.
+LEAST_ROWS_TO_WARN = 20
 # A missing number is this far from others, in standard deviations.
 MISSING_LENGTH = 0.5
 
@@ -137,10 +141,18 @@ class CategoryColumn(EncodedColumn):
         position = {value: j for j, value in enumerate(self.categories)}
         shares = np.asarray(self.shares)
         rows = np.tile(shares, (len(values), 1))
+        n_known = 0
         for i, value in enumerate(values):
             places = [position[same] for same in same_values(value) if same in position]
             if places:
+                n_known += 1
                 rows[i] = np.arange(len(shares)) == places[0]
+        if n_known == 0 and len(column) >= LEAST_ROWS_TO_WARN:
+            warn(
+                f"none of the {len(values)} values of column {self.name!r}, such as {values[0]!r}, is one of the "
+                f"fit, such as {self.categories[0]!r}; check its type and spelling",
+                ColumnWarning,
+            )
         # The variance of all features together is one; rows of other values are as the shares.
         known, square = shares.sum(), shares @ shares
         variance = known + (1.0 - known) * square - (2.0 - known) ** 2 * square
@@ -290,8 +302,7 @@ class TableEncoding:
 
     def encode(self, X: Any) -> Array:
         """The features (n, d) of the rows of a data frame or an array."""
-        self._check_width(X)
-        table = read_raw(X, self.names)
+        table = self.read(X)
         found, end = np.empty((table.shape[0], len(self.groups))), 0
         for column in self.columns:
             width = sum(width for _, width in column.parts)
@@ -300,12 +311,13 @@ class TableEncoding:
             end += width
         return found
 
-    def _check_width(self, X: Any) -> None:
-        """An array has all columns: its positions are no names."""
+    def read(self, X: Any) -> NamedColumns:
+        """The columns that are used; an array has all of them, since its positions are no names."""
         if isinstance(X, np.ndarray) and X.shape[1] != len(self.columns):
             raise ValueError(
                 f"X has {X.shape[1]} columns, but the table of the fit had {len(self.columns)}; pass the same ones"
             )
+        return read_raw(X, self.names)
 
     def __repr__(self) -> str:
         return "\n".join(f"{column.name}: {column.words}" for column in self.columns)
