@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer import KernelFisherClassifier, KernelRidgeRegressor, PairwiseClassifier
+from mercer import KernelFisherClassifier, KernelMachineClassifier, KernelRidgeRegressor, PairwiseClassifier
 from mercer.centers import Given
 from mercer.kernels import RBF, Intersection, KmerSpectrum, Nominal, Normalized, OnColumns
 from mercer.rows import ParquetRows
@@ -135,7 +135,8 @@ def test_objects_are_in_one_column_without_nulls(folder, tmp_path):
 
 def test_strings_are_not_numbers(folder):
     with pytest.raises(ValueError, match=r"'sequence' is of type string, .*not numeric.*kernels on strings"):
-        KernelFisherClassifier().fit(folder, "label")
+        KernelMachineClassifier(loss="logistic", centers=10).fit(folder, "label")
+    assert [column.kind for column in KernelFisherClassifier().fit(folder, "label").columns_.columns] == ["category"]
 
 
 def test_a_text_without_its_list_is_explained_also_to_pairs():
