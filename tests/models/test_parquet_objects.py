@@ -136,7 +136,7 @@ def test_objects_are_in_one_column_without_nulls(folder, tmp_path):
 def test_strings_are_not_numbers(folder):
     with pytest.raises(ValueError, match=r"'sequence' is of type string, .*not numeric.*kernels on strings"):
         KernelMachineClassifier(loss="logistic", centers=10).fit(folder, "label")
-    assert [column.kind for column in KernelFisherClassifier().fit(folder, "label").columns_.columns] == ["category"]
+    assert KernelFisherClassifier().fit(folder, "label").columns_.columns[0].kind == "text"
 
 
 def test_a_text_without_its_list_is_explained_also_to_pairs():
