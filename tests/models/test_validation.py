@@ -293,6 +293,12 @@ def test_masked_entries_in_blocks_are_not_read(rows, model, what, size):
             model.predict([block[:1] for block in blocks])
 
 
+def columns_of(model):
+    """What columns of a raw table have become, of pairs of classes for the first pair."""
+    fitted = getattr(model, "estimators_", [model])
+    return (next(iter(fitted.values())) if isinstance(fitted, dict) else fitted[0]).columns_.columns
+
+
 @pytest.mark.sampled(2)
 @every_model
 @pytest.mark.parametrize("what", ["X", "y", "sample_weight"])
@@ -307,7 +313,7 @@ def test_missing_values_of_pandas_are_refused(rows, model, what):
     given[what] = given[what].copy()
     given[what].iloc[3] = pd.NA
     if what == "X" and get_tags(model).input_tags.allow_nan:
-        model.fit(**given)
+        assert all(column.missing for column in columns_of(model.fit(**given)))
         return
     with pytest.raises(ValueError, match=r"NaN|<NA>, which is not a label|missing|must be finite"):
         model.fit(**given)
@@ -322,6 +328,9 @@ def test_missing_values_in_blocks_of_frames_are_refused(rows, model, what):
     given["weight"] = pd.Series(np.ones(N), dtype="Float64")
     model.fit([tuple(given.values())])
     given[what].iloc[3] = pd.NA
+    if what == "X" and get_tags(model).input_tags.allow_nan:
+        assert all(column.missing for column in columns_of(model.fit([tuple(given.values())])))
+        return
     with pytest.raises(ValueError, match=r"NaN|<NA>, which is not a label|missing|must be finite"):
         model.fit([tuple(given.values())])
 
@@ -356,7 +365,7 @@ def test_dates_are_not_features(rows, model, frame):
     _, y = rows
     X = frame(np.column_stack([DATES, DATES]))
     if frame is pd.DataFrame and get_tags(model).input_tags.allow_nan:
-        model.fit(X, y)
+        assert {column.kind for column in columns_of(model.fit(X, y))} == {"date"}
         return
     with pytest.raises(ValueError, match=r"X is of type datetime64.*np.timedelta64"):
         model.fit(X, y)
