@@ -101,7 +101,7 @@ def test_the_model_is_that_of_the_frame(request, source, frame, model):
     assert_allclose(found.predict_proba(X), model.predict_proba(X), rtol=1e-8)
 
 
-@every_source
+@pytest.mark.parametrize("source", [frame_of_dask, dataset_of_ray])
 def test_features_are_made_again_where_workers_die(request, source, frame, model, tmp_path):
     rows = EncodedRows(as_rows(source(request, frame), "y", raw=True), model.columns_)
     undisturbed = rows.reduce(engine_folds.products)
