@@ -83,12 +83,10 @@ def frame_of_spark(request, frame):
     return rows.repartitionByRange(3, "street").sortWithinPartitions("street", "since", "age").persist()
 
 
-every_source = pytest.mark.parametrize(
-    "source", [frame_of_dask, files_on_dask, dataset_of_ray, files_on_ray, frame_of_spark]
-)
+SOURCES = [frame_of_dask, files_on_dask, dataset_of_ray, files_on_ray, frame_of_spark]
 
 
-@every_source
+@pytest.mark.parametrize("source", SOURCES)
 def test_the_model_is_that_of_the_frame(request, source, frame, model):
     found = KernelFisherClassifier(**FIXED).fit(source(request, frame), "y")
     X = frame.drop(columns="y")

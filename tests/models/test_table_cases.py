@@ -115,6 +115,11 @@ IN_PARTS = Answer(
     "Arrow holds intervals as two numbers", Refused("column 'odd' contains .*give each part a column")
 )
 MIXED_NAMES = Unfit("column names of mixed type")
+NAMES_AS_TEXTS = {
+    "polars": Answer("names of polars are texts", "3 categories"),
+    "pyarrow": Answer("names of pyarrow are texts", "3 categories"),
+    "Parquet": MIXED_NAMES,
+}
 
 
 def unfit_for_arrow(words):
@@ -529,11 +534,7 @@ FRAMES = [
         "names that are numbers",
         changed(lambda frame: frame.set_axis([0, 1], axis=1)),
         "3 categories",
-        elsewhere={
-            "polars": Answer("names of polars are texts", "3 categories"),
-            "pyarrow": Answer("names of pyarrow are texts", "3 categories"),
-            "Parquet": MIXED_NAMES,
-        },
+        elsewhere=NAMES_AS_TEXTS,
     ),
     Case(
         "names of several types",
@@ -567,11 +568,7 @@ FRAMES = [
         "names that are dates",
         changed(lambda frame: frame.set_axis(DAYS[:2], axis=1)),
         "3 categories",
-        elsewhere={
-            "polars": Answer("names of polars are texts", "3 categories"),
-            "pyarrow": Answer("names of pyarrow are texts", "3 categories"),
-            "Parquet": MIXED_NAMES,
-        },
+        elsewhere=NAMES_AS_TEXTS,
     ),
     Case(
         "names with dots, spaces and emoji",

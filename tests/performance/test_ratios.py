@@ -17,7 +17,7 @@ from scipy.special import softmax
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-from mercer import KernelFisherClassifier
+from mercer import KernelFisherClassifier, KernelRidgeRegressor
 from mercer._expansion import Expansion
 from mercer._fitting import ALPHAS
 from mercer._gram import combine
@@ -211,6 +211,23 @@ def test_predicting_many_rows_costs_little_more_than_its_bare_loop(compare, many
             lambda: combine(RBF(gamma=0.05), X, Z, coef),
             lambda: bare_pass(lambda rows: bare_values(X[rows], Z) @ coef, X),
         )
+
+
+def test_contributions_cost_little_more_than_their_sums(compare):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 14))
+    model = KernelRidgeRegressor(RBF(gamma=0.05), alpha=1.0).fit(X, X[:, 0])
+    P, Q = rng.uniform(0.5, 1.0, size=(2, 14, 100_000))
+
+    def bare():
+        # A product over columns, and one quotient a column, at each of seven nodes, of 100 times 1000 pairs.
+        for t in np.linspace(0.1, 0.9, 7):
+            for some in range(0, 100_000, 4096):
+                p, q = P[:, some : some + 4096], Q[:, some : some + 4096]
+                F = q + t * (p - q)
+                ((p - q) / F) @ F.prod(axis=0)
+
+    compare(1.3, lambda: model.contributions(X[:1]), bare)
 
 
 @pytest.fixture

@@ -169,7 +169,7 @@ class KernelModel(MercerEstimator):
             validate_data(self, as_raw(X), reset=True, skip_check_array=True)
             self.columns_ = encoding_of(raw, _row_weight(weight, X), check_kinds(self.columns))
         if hasattr(self, "columns_"):
-            return _features(self.columns_, X if raw is None else raw.table)
+            return self.columns_.encode(_as_table(X) if raw is None else raw.table)
         X = as_table(X) if kind == "columns" else X
         if kind == "columns" and (has_columns(X) or not holds_numbers(X)):
             return self._read_columns(X, reset=reset)
@@ -311,11 +311,6 @@ def _without_gaps(X: Any, centers: Any) -> Any:
     if not isinstance(X, np.ndarray) or not isinstance(centers, np.ndarray) or has_numbers_only(X):
         return X
     return np.where(np.isnan(X), centers.mean(axis=0, dtype=X.dtype), X)
-
-
-def _features(encoding: TableEncoding, X: Any) -> Floats:
-    """The features of a raw table, whose columns are found by their names."""
-    return encoding.encode(_as_table(X))
 
 
 def _row_weight(weight: ArrayLike | None, X: Any) -> Array | None:
